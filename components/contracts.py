@@ -1,0 +1,300 @@
+"""What flows between stages: every artifact's name, version, columns and files. Read this first.
+
+A folder is an artifact when it holds a `manifest.json` (`components/manifests.py`), written last.
+
+    write, write_batches, seal     make an artifact out of rows or of files already in the folder
+    verify, read, stream           refuse whatever is not exactly what was sealed
+
+Versions are raised by hand when a column changes. docs/architecture.md shows this as a table.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from components import manifests
+from components.manifests import (
+    MANIFEST_FILE,
+    ContractError,
+    FileDigest,
+    Manifest,
+    digest_of,
+    json_file,
+    manifest_of,
+)
+
+__all__ = ["ALL", "Contract", "ContractError", "Manifest", "json_file", "manifest_of"]
+
+ROWS_FILE = "rows.parquet"
+_ROWS_PER_GROUP = 20_000
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Name, hand-written version, columns (None: no table) and the files that must be there."""
+
+    name: str
+    version: str
+    written_by: str
+    schema: pa.Schema | None = None
+    files: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+def _columns(**kinds: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
+
+
+_STR, _I32, _I64, _F32, _F64 = pa.string(), pa.int32(), pa.int64(), pa.float32(), pa.float64()
+_PROVENANCE = {"source": _STR, "domain": _STR, "licence": _STR, "title": _STR}
+
+DOCUMENTS = Contract(
+    "Documents", "1.0.0", "ingest",
+    _columns(
+        doc_id=_STR, source=_STR, source_version=_STR, locator=_STR, domain=_STR, licence=_STR,
+        title=_STR, split=_STR, text=_STR,
+    ),
+)  # fmt: skip
+CHUNKS = Contract(
+    "Chunks", "1.0.0", "chunk",
+    _columns(chunk_id=_I64, doc_id=_STR, start=_I32, end=_I32, n_wordpieces=_I32, status=_STR),
+)  # fmt: skip
+VECTORS = Contract("Vectors", "1.0.0", "embed", None, ("vectors.npy", "encoder.json"))
+TAGS = Contract(
+    "Tags", "1.0.0", "tag", _columns(chunk_id=_I64, tag=_STR, kind=_STR), ("sample.json",)
+)
+CONCEPTS = Contract(
+    "Concepts", "1.0.0", "canonicalise",
+    _columns(
+        concept_id=_I32, name=_STR, description=_STR, kind=_STR, taxonomy=_STR, prevalence=_F32,
+        n_chunks=_I64, members=pa.list_(_STR),
+    ),
+    ("library.json", "centroids.npy"),
+)  # fmt: skip
+ANNOTATOR = Contract("Annotator", "1.0.0", "learn", None, ("head.safetensors", "annotator.json"))
+LABELS = Contract(
+    "Labels", "1.0.0", "annotate", _columns(chunk_id=_I64, concept_id=_I32, score=_F32)
+)
+LIFTED_WORDS = Contract(
+    "LiftedWords", "1.0.0", "lift",
+    _columns(concept_id=_I32, token_id=_I32, log_odds=_F32, support=_I64),
+)  # fmt: skip
+MESSAGES = Contract(
+    "Messages", "1.0.0", "ingest",
+    _columns(
+        conversation_id=_STR,
+        messages=pa.list_(pa.struct([pa.field("role", _STR), pa.field("content", _STR)])),
+        source=_STR, licence=_STR,
+    ),
+)  # fmt: skip
+GATE_REPORT = Contract("GateReport", "1.0.0", "check", None, ("report.json", "report.html"))
+TOKENS = Contract(
+    "Tokens", "1.0.0", "pack",
+    _columns(
+        span_id=_I64, chunk_id=_I64, doc_id=_STR, split=_STR, domain=_STR, source=_STR,
+        token_start=_I64, token_end=_I64, n_bytes=_I64, labelled=pa.bool_(),
+        concept_ids=pa.list_(_I32),
+    ),
+    ("stream.npy", "tokenizer.json", "tokens.json"),
+)  # fmt: skip
+CHECKPOINT = Contract(
+    "Checkpoint", "1.0.0", "train", None,
+    ("weights.safetensors", "config.json", "concepts.json", "tokenizer.json", "training.json"),
+)  # fmt: skip
+CURVE = Contract(
+    "Curve", "1.0.0", "train",
+    _columns(
+        step=_I64, tokens=_I64, flops=_F64, lr=_F64, nll_nats=_F64, valid_nll_nats=_F64,
+        concept_loss=_F64, independence_loss=_F64, reconstruction_loss=_F64,
+        concept_contribution=_F64,
+    ),
+    ("run.json",),
+)  # fmt: skip
+SCORES = Contract("Scores", "1.0.0", "evaluate", None, ("scores.json",))
+SCALING_FIT = Contract("ScalingFit", "1.0.0", "fit", None, ("fit.json", "points.csv", "curve.png"))
+INDEX = Contract(
+    "Index", "1.0.0", "build",
+    _columns(
+        row=_I64, chunk_id=_I64, doc_id=_STR, **_PROVENANCE, start=_I32, end=_I32, text=_STR
+    ),
+    ("index.faiss", "index.json", "transducer.safetensors"),
+)  # fmt: skip
+ATTRIBUTIONS = Contract(
+    "Attributions", "1.0.0", "attribute",
+    _columns(
+        prompt_id=_I32, chunk_index=_I32, position=_I32, token=_STR, kind=_STR, ref=_STR,
+        name=_STR, weight=_F32, rank=_I32,
+    ),
+    ("summary.json",),
+)  # fmt: skip
+STEERING_REPORT = Contract(
+    "SteeringReport", "1.0.0", "steer",
+    _columns(
+        concept_id=_I32, name=_STR, prevalence=_F32, prompt_id=_I32, arm=_STR, strength=_F32,
+        concept_score=_F32, quality=_F32, nll_nats=_F32, text=_STR,
+    ),
+    ("summary.json",),
+)  # fmt: skip
+MODEL_VERSION = Contract("ModelVersion", "1.0.0", "promote", None, ("version.json", "card.md"))
+REPORT = Contract("Report", "1.0.0", "report", None, ("report.html", "report.json"))
+
+ALL = {
+    contract.name: contract
+    for contract in (
+        DOCUMENTS, CHUNKS, VECTORS, TAGS, CONCEPTS, ANNOTATOR, LABELS, LIFTED_WORDS, MESSAGES,
+        GATE_REPORT, TOKENS, CHECKPOINT, CURVE, SCORES, SCALING_FIT, INDEX, ATTRIBUTIONS,
+        STEERING_REPORT, MODEL_VERSION, REPORT,
+    )
+}  # fmt: skip
+"""Every contract by name, in the order of the life cycle."""
+
+
+def write(rows: Iterable[Mapping[str, object]], folder: Path, contract: Contract) -> int:
+    """Stream rows into `rows.parquet` and seal the folder. Returns the number of rows."""
+    schema = _schema(contract)
+    return write_batches(
+        (pa.Table.from_pylist(list(group), schema=schema) for group in _grouped(rows, contract)),
+        folder,
+        contract,
+    )
+
+
+def write_batches(tables: Iterable[pa.Table], folder: Path, contract: Contract) -> int:
+    """Write Arrow tables as `rows.parquet`, one row group each, and seal the folder."""
+    schema, n_rows = _schema(contract), 0
+    partial = folder / f"{ROWS_FILE}.partial"
+    with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        for table in tables:
+            if set(table.column_names) != set(schema.names):
+                raise ContractError(_wrong_columns(folder, contract, table.column_names))
+            writer.write_table(table.select(schema.names).cast(schema))
+            n_rows += table.num_rows
+    partial.rename(folder / ROWS_FILE)
+    seal(folder, contract, rows=n_rows)
+    return n_rows
+
+
+def seal(folder: Path, contract: Contract, rows: int = 0) -> Manifest:
+    """Make an artifact of the files in `folder`: digest each, write the manifest last."""
+    missing = [name for name in _required(contract) if not (folder / name).is_file()]
+    if missing:
+        raise ContractError(f"{folder} cannot be sealed as {contract}: missing files {missing}.")
+    files = {
+        str(path.relative_to(folder)): digest_of(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != MANIFEST_FILE
+    }
+    manifest = Manifest(
+        contract=contract.name, version=contract.version, location=".", rows=rows, files=files,
+        digest=_overall(contract, rows, files),
+    )  # fmt: skip
+    manifests.put(manifest, folder)
+    return manifest
+
+
+def verify(folder: Path, contract: Contract) -> Manifest:
+    """The folder's manifest, after every file's size and SHA-256 was checked against it."""
+    manifest = manifest_of(folder)
+    again = f"Run `clearstory rerun --from {contract.written_by}` to make it again."
+    if manifest.contract != contract.name:
+        raise ContractError(f"{folder} is {manifest.contract}, not {contract}. {again}")
+    if manifest.version != contract.version:
+        raise ContractError(
+            f"{folder} is {contract.name}@{manifest.version}; this code reads {contract}. {again}"
+        )
+    for name, expected in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise ContractError(f"{path} is gone, {folder} is no longer {contract}. {again}")
+        found_bytes = path.stat().st_size
+        if found_bytes != expected.bytes:
+            raise ContractError(
+                f"{path} has {found_bytes} bytes, the manifest says {expected.bytes}. {again}"
+            )
+        found = digest_of(path)
+        if found.sha256 != expected.sha256:
+            raise ContractError(
+                f"{path} was changed after it was written: SHA-256 {found.sha256[:12]}…, the "
+                f"manifest says {expected.sha256[:12]}…. {again}"
+            )
+    missing = [name for name in _required(contract) if name not in manifest.files]
+    if missing or manifest.digest != _overall(contract, manifest.rows, manifest.files):
+        raise ContractError(f"{folder / MANIFEST_FILE} was edited (missing {missing}). {again}")
+    return manifest
+
+
+def read(folder: Path, contract: Contract) -> pa.Table:
+    """The whole table of a verified artifact."""
+    verify(folder, contract)
+    _check_schema(folder, contract)
+    return pq.read_table(folder / ROWS_FILE)
+
+
+def stream(folder: Path, contract: Contract, rows: int) -> Iterator[dict[str, list]]:  # type: ignore[type-arg]
+    """The table of a verified artifact in batches of at most `rows`, as columns of values."""
+    verify(folder, contract)
+    _check_schema(folder, contract)
+    with pq.ParquetFile(folder / ROWS_FILE) as parquet:
+        for batch in parquet.iter_batches(batch_size=rows):
+            yield batch.to_pydict()
+
+
+def _grouped(
+    rows: Iterable[Mapping[str, object]], contract: Contract
+) -> Iterator[list[Mapping[str, object]]]:
+    names = set(_schema(contract).names)
+    group: list[Mapping[str, object]] = []
+    for row in rows:
+        if row.keys() != names:
+            raise ContractError(_wrong_columns(Path("a row"), contract, list(row)))
+        group.append(row)
+        if len(group) == _ROWS_PER_GROUP:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _schema(contract: Contract) -> pa.Schema:
+    if contract.schema is None:
+        raise ContractError(f"{contract} has no table; its files are {list(contract.files)}.")
+    return contract.schema
+
+
+def _required(contract: Contract) -> tuple[str, ...]:
+    return contract.files if contract.schema is None else (ROWS_FILE, *contract.files)
+
+
+def _check_schema(folder: Path, contract: Contract) -> None:
+    found = pq.read_schema(folder / ROWS_FILE)
+    if set(found.names) != set(_schema(contract).names):
+        raise ContractError(_wrong_columns(folder, contract, found.names))
+    wrong = {
+        field.name: str(found.field(field.name).type)
+        for field in _schema(contract)
+        if found.field(field.name).type != field.type
+    }
+    if wrong:
+        raise ContractError(f"{folder} is not {contract}: columns of another type {wrong}.")
+
+
+def _wrong_columns(folder: Path, contract: Contract, found: list[str]) -> str:
+    names = _schema(contract).names
+    missing = [name for name in names if name not in found]
+    extra = [name for name in found if name not in names]
+    return (
+        f"{folder} is not {contract}: missing columns {missing}, unexpected columns {extra}. "
+        f"Was it written by an older stage? Rerun the stage that makes it ({contract.written_by})."
+    )
+
+
+def _overall(contract: Contract, rows: int, files: Mapping[str, FileDigest]) -> str:
+    facts = [str(contract), rows, {name: files[name].sha256 for name in sorted(files)}]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

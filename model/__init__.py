@@ -1,0 +1,1 @@
+"""TENSORS: transformer, bottleneck, losses, sampling, training. Imports nothing to its right."""
