@@ -1,0 +1,1 @@
+"""Mid-training: a checkpoint goes on under another mixture, without teacher forcing (paper §10)."""

@@ -1,0 +1,44 @@
+"""Config of the mid-training stage."""
+
+from typing import Literal, Self
+
+from pydantic import PositiveFloat, PositiveInt, model_validator
+
+from components.launch import RanksConfig
+from model.config import Config
+from model.train_config import AlphaConfig, NoiseConfig, ObjectiveConfig, TrainingConfig
+
+OBJECTIVE = ObjectiveConfig(
+    independence="two_term",
+    residual_dropout=0.3,
+    alpha_known=AlphaConfig(first=0.5, last=0.0),
+    alpha_unknown=AlphaConfig(first=0.0, last=0.0),
+    sparse_from=0.0,
+)
+"""The paper's: teacher forcing runs out, the penalty has two terms, the residual is dropped more
+often; both heads keep their top-k, as they will in use (§10.2)."""
+
+NOISE = NoiseConfig(kind="uniform")
+
+
+class MidtrainConfig(Config):
+    """How a checkpoint goes on. `training.objective` and `.noise` are usually the two above."""
+
+    training: TrainingConfig
+
+    domain_weights: dict[str, PositiveFloat]
+    """Share of each domain in every batch; they need not sum to 1. Code and reasoning were raised
+    in the paper's mixture. Empty: the corpus as it is."""
+
+    ranks: RanksConfig = RanksConfig()
+    zero_stage: Literal[1, 2, 3] = 1
+    validation_sequences: PositiveInt = 32
+
+    @model_validator(mode="after")
+    def _forcing_ends(self) -> Self:
+        last = self.training.objective.alpha_known.last
+        if last:
+            raise ValueError(
+                f"mid-training ends teacher forcing, but alpha_known.last is {last}; set it to 0"
+            )
+        return self

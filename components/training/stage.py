@@ -1,0 +1,62 @@
+"""Training: block-causal masked diffusion with a concept bottleneck (paper §5, §9).
+
+Weights start from the seed, the known concepts' biases from the library's prevalences. The
+checkpoint carries the library and the tokenizer it was trained with.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+from components import contracts
+from components.optimisation import Job, optimise, prevalences, write_checkpoint, write_curve
+from components.tokens import TokenStream
+from components.training.config import TrainConfig
+from model.events import Events, ignore
+
+
+def train(
+    tokens: Path,
+    concepts: Path,
+    checkpoint: Path,
+    curve: Path,
+    config: TrainConfig,
+    events: Events = ignore,
+) -> int:
+    """Train a network from fresh weights. Returns the rows of its curve."""
+    stream = TokenStream(tokens)
+    prevalence = prevalences(concepts)
+    network = config.network.language_model(
+        vocab_size=stream.vocab_size, n_known=len(prevalence), specials=stream.specials
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(
+            tokens=str(tokens),
+            folder=folder,
+            network=network,
+            start_from="",
+            prevalence=prevalence,
+            training=config.training,
+            domain_weights={},
+            validation_sequences=config.validation_sequences,
+            zero_stage=config.zero_stage,
+        )
+        history = optimise(job, config.ranks, events)
+        write_checkpoint(
+            checkpoint,
+            job,
+            concepts=_library(concepts),
+            tokenizer=stream.tokenizer_path,
+            history=history,
+            ranks=config.ranks,
+            earlier={},
+        )
+    return write_curve(curve, "training", job, history)
+
+
+def _library(concepts: Path) -> str:
+    """The concepts as the checkpoint carries them, bound to their library by its digest."""
+    rows = contracts.read(concepts, contracts.CONCEPTS).sort_by("concept_id")
+    columns = ["concept_id", "name", "description", "kind", "prevalence"]
+    digest = contracts.json_file(concepts, "library.json")["digest"]
+    return json.dumps({"digest": digest, "concepts": rows.select(columns).to_pylist()}, indent=1)

@@ -1,0 +1,81 @@
+"""The whole network: embedding, backbone, concept bottleneck, tied head (paper §5).
+
+    ids  ->  embedding  ->  backbone  ->  hidden  ->  (bottleneck)  ->  unembed  ->  logits
+
+While the residual is kept, the recomposed state *is* the hidden state, so `logits` needs no
+concept head; the bottleneck is asked for when parts are explained, forced, dropped or changed.
+
+Shape suffixes used in this file:
+    B batch   T position   D width   V vocabulary
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from model.bottleneck import ConceptBottleneck
+from model.config import LanguageModelConfig
+from model.transformer import NO_PAST, Injection, Past, Transformer
+
+DEVIATION = 0.02
+"""Standard deviation of every matrix at the start (branch outputs: / √(2 layers))."""
+
+
+class LanguageModel(nn.Module):
+    """One network of any of the four families. The same seed starts the same weights."""
+
+    def __init__(self, config: LanguageModelConfig, seed: int = 0) -> None:
+        super().__init__()
+        self.config = config
+        width = config.backbone.width
+        self.embedding = nn.Embedding(config.backbone.vocab_size, width)
+        self.backbone = Transformer(config.backbone)
+        self.bottleneck = (
+            None if config.bottleneck is None else ConceptBottleneck(config.bottleneck, width)
+        )
+        self._initialise(seed)
+
+    def forward(self, ids_BT: Tensor, past: Past = NO_PAST) -> Tensor:
+        """Logits (B, T, V); with `past`, of the tokens that follow it."""
+        return self.unembed(self.hidden(ids_BT, past))
+
+    def hidden(
+        self, ids_BT: Tensor, past: Past = NO_PAST, injection: Injection | None = None
+    ) -> Tensor:
+        """Hidden states (B, T, D) after the final norm. `ids` stand after the past's positions."""
+        hidden_BTD, _ = self.backbone(self.embedding(ids_BT), past, injection)
+        assert isinstance(hidden_BTD, Tensor)
+        return hidden_BTD
+
+    def extend(self, past: Past, ids_BT: Tensor, injection: Injection | None = None) -> Past:
+        """`past` with finished tokens appended: whole blocks where attention is block-causal."""
+        _, longer = self.backbone(self.embedding(ids_BT), past, injection)
+        assert isinstance(longer, Past)
+        return longer
+
+    def unembed(self, state_D: Tensor) -> Tensor:
+        """Logits (…, V) of any states: linear, so logits of parts add up."""
+        weight_VD = self.embedding.weight
+        return F.linear(state_D.to(weight_VD.dtype), weight_VD)
+
+    @property
+    def concepts(self) -> ConceptBottleneck:
+        """The bottleneck, for callers that need one."""
+        if self.bottleneck is None:
+            raise ValueError(
+                f"a network of the family {self.config.family} has no concepts; "
+                f"use one of the families ar_concept or cdlm_concept"
+            )
+        return self.bottleneck
+
+    @torch.no_grad()
+    def _initialise(self, seed: int) -> None:
+        """N(0, 0.02); smaller where a branch ends, so that depth does not grow the stream."""
+        generator = torch.Generator().manual_seed(seed)
+        shrink = 1 / math.sqrt(2 * self.config.backbone.n_layers)
+        for name, parameter in self.named_parameters():
+            if parameter.ndim == 2:
+                deviation = DEVIATION * (shrink if name.endswith("c_proj.weight") else 1.0)
+                parameter.normal_(0.0, deviation, generator=generator)

@@ -1,0 +1,120 @@
+"""The terms of the training objective (paper §5.4.1, eq. 2 and 9-15).
+
+    L  =  L_LM  +  λ_c · L_c  +  λ_rec · L_rec  +  λ_ind · L_ind
+
+L_LM    nats per masked token, unweighted, from the recomposed state       eq. 2
+L_c     noisy-OR over a chunk's tokens, cross-entropy with its labels      eq. 9-10
+L_rec   what the unknown head misses of the state less its labels          eq. 12
+L_ind   linear dependence between the known and the unknown part           eq. 13-14
+
+Each term is a sum here; `model.objective` knows the denominators and joins them.
+
+Shape suffixes used in this file:
+    B batch   T position   N row (a token that is asked for)   C chunk   M place for a concept
+    K known concept   D width
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from model.diffusion import Batch
+from model.forcing import Parts, supervised
+from model.language_model import LanguageModel
+
+SMALLEST = 1e-30
+"""Σ softplus below this has no usable gradient in float32; far beyond any cut logit."""
+
+
+def cross_entropy(lm: LanguageModel, state_ND: Tensor, target_N: Tensor) -> Tensor:
+    """Nats of each row's target (N)."""
+    return F.cross_entropy(lm.unembed(state_ND).float(), target_N, reduction="none")
+
+
+def concept_loss(logits_NK: Tensor, chunk_N: Tensor, batch: Batch) -> Tensor:
+    """Σ over supervised chunks of the mean over concepts of BCE(1 − Π(1 − k), label).
+
+    With S = Σ softplus(logit) over the chunk's tokens, −log(1 − P) = S and
+    −log P = −log(1 − e^−S): no product, no probability near 1, no subtraction from it.
+    """
+    n_chunks = len(batch.labelled_C)
+    pooled_N = chunk_N >= 0
+    none_CK = logits_NK.new_zeros(n_chunks, logits_NK.shape[1])
+    absent_CK = none_CK.index_add(0, chunk_N[pooled_N], F.softplus(logits_NK[pooled_N]))
+    present_CK = -log1mexp(absent_CK.clamp(min=SMALLEST))
+    loss_C = torch.where(_is_labelled(batch.concepts_CM, none_CK), present_CK, absent_CK).mean(1)
+    taught_C = supervised(batch) & voted(chunk_N, n_chunks)
+    return loss_C[taught_C].sum()
+
+
+def log1mexp(values: Tensor) -> Tensor:
+    """log(1 − e^−x) for x > 0, exact at both ends."""
+    small = values < 0.693
+    # Each branch must be finite where the other is taken, or its gradient is no number.
+    near_zero = torch.log(-torch.expm1(-torch.where(small, values, 0.5)))
+    far = torch.log1p(-torch.exp(-torch.where(small, 1.0, values)))
+    return torch.where(small, near_zero, far)
+
+
+def reconstruction(parts: Parts) -> Tensor:
+    """Σ over rows of ‖û − (h − k̂ of the labels)‖² / D. Trains the unknown head alone."""
+    known_ND = torch.where(parts.supervised_N.unsqueeze(-1), parts.truth_ND, parts.known_ND)
+    wanted_ND = (parts.hidden_ND - known_ND).detach()
+    return (parts.unknown_ND - wanted_ND).square().mean(dim=1).sum()
+
+
+def dependence(parts: Parts, masked_BT: Tensor, *, with_residual: bool) -> Tensor:
+    """Σ over sequences of ‖Ψᵀ Φ‖² / (D² (rows − 1)), Φ and Ψ the centred known and unknown parts.
+
+    Trains the unknown head alone. `with_residual` adds the same between the known part and the
+    residual: the second term of mid-training's penalty, whose form the paper leaves open.
+    """
+    known_ND = parts.known_ND.detach()
+    total = _dependence(known_ND, parts.unknown_ND, masked_BT)
+    if with_residual:
+        residual_ND = (parts.hidden_ND - parts.known_ND).detach() - parts.unknown_ND
+        total = total + _dependence(known_ND, residual_ND, masked_BT)
+    return total
+
+
+def _dependence(first_ND: Tensor, second_ND: Tensor, masked_BT: Tensor) -> Tensor:
+    n_rows_B = masked_BT.sum(dim=1)
+    first_BTD, second_BTD = _centred(first_ND, masked_BT), _centred(second_ND, masked_BT)
+    cross_BDD = second_BTD.transpose(1, 2) @ first_BTD
+    width = first_ND.shape[1]
+    of_sequence_B = cross_BDD.square().sum(dim=(1, 2)) / (width**2 * (n_rows_B - 1).clamp(min=1))
+    return of_sequence_B[n_rows_B >= 2].sum()
+
+
+def _centred(rows_ND: Tensor, masked_BT: Tensor) -> Tensor:
+    """Rows back at their places, less the mean of their sequence; zero elsewhere."""
+    placed_BTD = rows_ND.new_zeros(*masked_BT.shape, rows_ND.shape[1])
+    placed_BTD = placed_BTD.index_put((masked_BT,), rows_ND)
+    n_rows_B11 = masked_BT.sum(dim=1).clamp(min=1)[:, None, None]
+    mean_B1D = placed_BTD.sum(dim=1, keepdim=True) / n_rows_B11
+    return (placed_BTD - mean_B1D) * masked_BT.unsqueeze(-1)
+
+
+@torch.no_grad()
+def contribution(parts: Parts, target_row_ND: Tensor) -> Tensor:
+    """Σ over rows of the named parts' share of the target's logit, in absolute value (eq. 22)."""
+    row_ND = target_row_ND.float()
+    residual_ND = parts.hidden_ND - parts.known_ND - parts.unknown_ND
+    known_N, unknown_N, residual_N = (
+        (part_ND * row_ND).sum(dim=1).abs()
+        for part_ND in (parts.known_ND, parts.unknown_ND, residual_ND)
+    )
+    named_N = known_N + unknown_N
+    return (named_N / (named_N + residual_N).clamp(min=1e-12)).sum()
+
+
+def voted(chunk_N: Tensor, n_chunks: int) -> Tensor:
+    """Chunks with at least one vote (C)."""
+    return torch.bincount(chunk_N[chunk_N >= 0], minlength=n_chunks) > 0
+
+
+def _is_labelled(concepts_CM: Tensor, like_CK: Tensor) -> Tensor:
+    n_concepts = like_CK.shape[1]
+    place_CM = torch.where(concepts_CM < 0, n_concepts, concepts_CM)
+    wider = like_CK.new_zeros(len(concepts_CM), n_concepts + 1, dtype=torch.bool)
+    return wider.scatter_(1, place_CM, value=1)[:, :n_concepts]

@@ -1,0 +1,155 @@
+"""Config of one optimisation: objective, noise, forcing, optimiser, length (paper §5.4, app. G).
+
+No torch here.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+
+from model.config import Config
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+"""A number from 0 to 1."""
+
+
+class NoiseConfig(Config):
+    """How much of a block is masked in training (paper §5.2, §9.2)."""
+
+    kind: Literal["uniform", "moving_gaussian"] = "uniform"
+    low: PositiveFloat = 0.05
+    high: PositiveFloat = 0.95
+
+    centre_first: PositiveFloat = 0.2
+    """Centre of the moving Gaussian at the first step; it moves linearly to `centre_last`."""
+
+    centre_last: PositiveFloat = 0.8
+    deviation: PositiveFloat = 0.3
+
+    clean_prefix: Share = 0.0
+    """Share of sequences whose first blocks are left whole, as they are in generation."""
+
+    @model_validator(mode="after")
+    def _rates_fit(self) -> Self:
+        if not self.low < self.high <= 1.0:
+            raise ValueError(f"noise from {self.low} to {self.high}: need low < high <= 1")
+        return self
+
+
+class AlphaConfig(Config):
+    """Probability of teacher forcing over training: hold `first`, move to `last`, hold it."""
+
+    first: Share
+    last: Share
+    move_from: Share = 0.0
+    """Share of the steps after which it starts to move."""
+
+    move_until: Share = 1.0
+    shape: Literal["cosine", "linear"] = "linear"
+
+
+class ObjectiveConfig(Config):
+    """L = L_LM + λ_c L_c + λ_rec L_rec + λ_ind L_ind (paper §5.4.1) and what is dropped."""
+
+    reduction: Literal["token_mean", "block_mean", "elbo"] = "token_mean"
+    """How masked tokens are weighed: alike, each block alike, or by 1 / rate."""
+
+    concept_weight: NonNegativeFloat = 1.0
+    reconstruction_weight: NonNegativeFloat = 1.0
+    independence_weight: NonNegativeFloat = 1.0
+
+    independence: Literal["known_unknown", "two_term"] = "known_unknown"
+    """`two_term` adds the dependence between known part and residual (mid-training)."""
+
+    or_tokens: Literal["masked", "all"] = "masked"
+    """Tokens of a chunk that vote on its concepts."""
+
+    known_dropout: Share = 0.1
+    """Share of sequences whose pooled label embeddings are zeroed."""
+
+    residual_dropout: Share = 0.1
+    """Share of tokens predicted from the known and unknown parts alone. At 0 no known concept
+    embedding ever learns; 1 is the network without a residual."""
+
+    alpha_known: AlphaConfig = AlphaConfig(
+        first=1.0, last=0.5, move_from=0.15, move_until=0.5, shape="cosine"
+    )
+    alpha_unknown: AlphaConfig = AlphaConfig(first=1.0, last=0.5, move_from=0.25)
+
+    sparse_from: Share = 1.0
+    """Share of the steps after which both heads keep their top-k alone (the anneal phase)."""
+
+
+class OptimConfig(Config):
+    """AdamW with warm-up, a stable phase and a decay to zero (paper appendix G)."""
+
+    peak_lr: PositiveFloat
+    warmup: Share = 0.01
+    """Share of the steps in which the learning rate rises linearly from zero."""
+
+    decay: Share = 0.1
+    """Share of the steps, the last ones, in which it falls to zero."""
+
+    decay_shape: Literal["one_minus_sqrt", "linear", "cosine"] = "one_minus_sqrt"
+    beta1: Share = 0.9
+    beta2: Share = 0.95
+    eps: PositiveFloat = 1e-8
+    weight_decay: NonNegativeFloat = 0.1
+    clip_norm: PositiveFloat = 1.0
+
+    @model_validator(mode="after")
+    def _phases_fit(self) -> Self:
+        if self.warmup + self.decay > 1.0:
+            raise ValueError(
+                f"warmup {self.warmup} + decay {self.decay} exceed the whole run; lower one"
+            )
+        return self
+
+
+class TrainingConfig(Config):
+    """One optimisation of one network."""
+
+    n_tokens: PositiveInt
+    """Training tokens to see; the steps follow from the batch."""
+
+    batch_sequences: PositiveInt
+    """Sequences of a global batch, over all ranks and micro-batches."""
+
+    length: PositiveInt
+    """Tokens of a sequence."""
+
+    micro_batches: PositiveInt = 1
+    """Parts a rank's share of the batch is computed in, one after the other."""
+
+    seed: NonNegativeInt = 0
+
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """`auto` takes bfloat16 where the processor multiplies in it."""
+
+    optim: OptimConfig
+    noise: NoiseConfig = NoiseConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
+
+    validations: PositiveInt = 5
+    """Times the held-out loss is measured, the last after the last step."""
+
+    log_every: PositiveInt = 10
+    """Steps between two rows of the curve."""
+
+    patience_non_finite: NonNegativeInt = 3
+    """Steps in a row whose loss or gradient may be infinite or no number; each is skipped."""
+
+    @property
+    def n_steps(self) -> int:
+        return max(1, round(self.n_tokens / self.tokens_per_step))
+
+    @property
+    def tokens_per_step(self) -> int:
+        return self.batch_sequences * self.length

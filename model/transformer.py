@@ -1,0 +1,119 @@
+"""The backbone: a stack of attention and SwiGLU branches over a residual stream (paper §5.2).
+
+    post  x ← x + Norm(Attention(x));  x ← x + Norm(MLP(x))        (the released order)
+    pre   x ← x + Attention(Norm(x));  x ← x + MLP(Norm(x))
+
+No positional table, no noise-level input, no dropout. Returns the state after the final norm.
+
+Shape suffixes used in this file:
+    B batch   T position   D width   F MLP width
+"""
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from model.attention import Attention, KeysValues, Positions, RMSNorm, positions
+from model.config import BackboneConfig
+
+
+@dataclass(frozen=True)
+class Past:
+    """Keys and values of finished positions 0 … length − 1, one entry a layer.
+
+    Valid because later blocks are invisible and finished blocks never change (paper §5.2).
+    """
+
+    layers: tuple[KeysValues, ...] = ()
+
+    @property
+    def length(self) -> int:
+        return self.layers[0].keys_BGPC.shape[2] if self.layers else 0
+
+
+NO_PAST = Past()
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What is added to the residual stream after every layer from `first_layer` on (eq. 18)."""
+
+    first_layer: int
+    addition_BTD: Tensor
+
+
+class MLP(nn.Module):
+    """SwiGLU with one fused input matrix, laid out up | gate."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(config.width, 2 * config.mlp_width, bias=False)
+        self.c_proj = nn.Linear(config.mlp_width, config.width, bias=False)
+
+    def forward(self, states_BTD: Tensor) -> Tensor:
+        up_BTF, gate_BTF = self.c_fc(states_BTD).chunk(2, dim=-1)
+        out_BTD: Tensor = self.c_proj(F.silu(gate_BTF) * up_BTF)
+        return out_BTD
+
+
+class Layer(nn.Module):
+    """One attention branch and one MLP branch."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.post = config.norm_order == "post"
+        self.attention = Attention(config)
+        self.mlp = MLP(config)
+        self.norm_1 = RMSNorm(config.width, config.norm_eps)
+        self.norm_2 = RMSNorm(config.width, config.norm_eps)
+
+    def forward(
+        self, states_BTD: Tensor, at: Positions, past: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:
+        if self.post:
+            mixed_BTD, seen = self.attention(states_BTD, at, past)
+            states_BTD = states_BTD + self.norm_1(mixed_BTD)
+            return states_BTD + self.norm_2(self.mlp(states_BTD)), seen
+        mixed_BTD, seen = self.attention(self.norm_1(states_BTD), at, past)
+        states_BTD = states_BTD + mixed_BTD
+        return states_BTD + self.mlp(self.norm_2(states_BTD)), seen
+
+
+class Transformer(nn.Module):
+    """Embedded tokens in, hidden states out."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.n_layers))
+        self.norm = RMSNorm(config.width, config.norm_eps)
+
+    def forward(
+        self, embedded_BTD: Tensor, past: Past = NO_PAST, injection: Injection | None = None
+    ) -> tuple[Tensor, Past]:
+        """Hidden states after the final norm, and `past` with these positions appended."""
+        self._check(past, embedded_BTD.shape[1])
+        at = positions(self.config, past.length, embedded_BTD.shape[1], embedded_BTD.device)
+        states_BTD = embedded_BTD
+        layers = []
+        for index, layer in enumerate(self.layers):
+            before = past.layers[index] if past.layers else None
+            states_BTD, seen = layer(states_BTD, at, before)
+            if injection is not None and index >= injection.first_layer:
+                states_BTD = states_BTD + injection.addition_BTD
+            layers.append(seen)
+        return self.norm(states_BTD), Past(tuple(layers))
+
+    def _check(self, past: Past, n_now: int) -> None:
+        config = self.config
+        if past.length + n_now > config.max_length:
+            raise ValueError(
+                f"a sequence of {past.length + n_now} tokens is longer than max_length "
+                f"{config.max_length}; cut it, or train a network with a larger max_length"
+            )
+        if config.attention == "block_causal" and past.length % config.block:
+            raise ValueError(
+                f"a past of {past.length} tokens ends inside a block of {config.block}: the rest "
+                f"of that block would change it; keep whole blocks, {config.block} tokens each"
+            )

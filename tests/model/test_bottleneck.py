@@ -1,0 +1,94 @@
+import pytest
+import torch
+
+from model.bottleneck import (
+    ConceptBottleneck,
+    TopConcepts,
+    activations,
+    top_concepts,
+    weighted_rows,
+)
+from model.config import BottleneckConfig
+
+CONFIG = BottleneckConfig(n_known=8, n_unknown=12, rank=3, top_k=2, top_k_unknown=5)
+WIDTH = 16
+
+
+def bottleneck(config=CONFIG):
+    found = ConceptBottleneck(config, WIDTH)
+    for parameter in found.parameters():
+        torch.nn.init.normal_(parameter)
+    return found
+
+
+def test_top_concepts_by_hand():
+    top = top_concepts(torch.tensor([[0.1, 0.9, -0.5, 0.7]]), k=2)
+    assert top.ids.tolist() == [[1, 3]]
+    torch.testing.assert_close(top.activations, torch.tensor([[0.9, 0.7]]).sigmoid())
+
+
+def test_logits_beyond_the_cut_are_still_ranked():
+    top = top_concepts(torch.tensor([16.0, 30.0, 20.0]), k=2)
+    assert top.ids.tolist() == [1, 2]
+    torch.testing.assert_close(top.activations, torch.full((2,), 15.0).sigmoid())
+
+
+def test_weighted_rows_by_hand():
+    top = TopConcepts(torch.tensor([[2, 0]]), torch.tensor([[0.5, 2.0]]))
+    table = torch.tensor([[1.0, 0.0], [9.0, 9.0], [0.0, 4.0]])
+    assert weighted_rows(table, top).tolist() == [[2.0, 2.0]]
+
+
+def test_keeping_every_concept_is_the_dense_sum():
+    config = BottleneckConfig(n_known=8, n_unknown=12, rank=3, top_k=8, top_k_unknown=12)
+    heads, hidden_BTD = bottleneck(config), torch.randn(2, 5, WIDTH)
+    for head in (heads.known, heads.unknown):
+        logits = head.logits(hidden_BTD)
+        torch.testing.assert_close(
+            head.total(logits, sparse=True), head.total(logits, sparse=False)
+        )
+
+
+def test_the_factorised_unknown_head_is_the_materialised_one():
+    head, hidden_BTD = bottleneck().unknown, torch.randn(2, 5, WIDTH)
+    predictor_UD = head.predictor_UR @ head.predictor_RD
+    embedding_UD = head.embedding_UR @ head.embedding_RD
+    logits_BTU = hidden_BTD @ predictor_UD.T
+    torch.testing.assert_close(head.logits(hidden_BTD), logits_BTU, atol=1e-4, rtol=1e-4)
+    dense = activations(logits_BTU) @ embedding_UD
+    torch.testing.assert_close(head.total(logits_BTU, sparse=False), dense, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(head.rows(torch.tensor([4])), embedding_UD[[4]])
+
+
+def test_concepts_outside_the_top_weigh_nothing():
+    heads, hidden_BTD = bottleneck(), torch.randn(1, 1, WIDTH)
+    parts = heads(hidden_BTD)
+    kept = sum(
+        weight * heads.known.embedding_KD[concept]
+        for concept, weight in zip(
+            parts.top.ids.flatten(), parts.top.activations.flatten(), strict=True
+        )
+    )
+    torch.testing.assert_close(parts.known_BTD.flatten(), kept)
+
+
+def test_the_unknown_head_sends_no_gradient_into_the_state():
+    hidden_BTD = torch.randn(1, 3, WIDTH, requires_grad=True)
+    bottleneck()(hidden_BTD).unknown_BTD.sum().backward()
+    assert hidden_BTD.grad is None
+
+
+@pytest.mark.parametrize("prevalence", [0.02, 0.3])
+def test_the_or_over_a_chunk_starts_at_the_prevalence(prevalence):
+    heads = bottleneck()
+    heads.known.start_at(torch.full((8,), prevalence), tokens_per_chunk=50.0)
+    assert heads.known.bias_K is not None
+    per_token = heads.known.bias_K.sigmoid()[0]
+    some = 1.0 - float((1.0 - per_token) ** 50)
+    assert some == pytest.approx(prevalence, rel=0.2)
+
+
+def test_a_head_without_bias_ignores_prevalence():
+    heads = ConceptBottleneck(CONFIG.model_copy(update={"known_bias": False}), WIDTH)
+    heads.known.start_at(torch.full((8,), 0.1), tokens_per_chunk=50.0)
+    assert heads.known.bias_K is None

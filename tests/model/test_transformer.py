@@ -1,0 +1,61 @@
+import pytest
+import torch
+
+from model.transformer import NO_PAST, Injection
+from tests.model import tiny
+
+
+def moved(network, position):
+    """Positions whose hidden state changes when the token at `position` does."""
+    before = tiny.ids(1)
+    after = before.clone()
+    after[0, position] = (after[0, position] + 1) % 32
+    difference = (network.hidden(before) - network.hidden(after)).abs().amax(dim=(0, 2))
+    return set(torch.nonzero(difference > 1e-6).flatten().tolist())
+
+
+@pytest.mark.parametrize("norm_order", ["post", "pre"])
+def test_a_later_block_changes_nothing_earlier_and_its_own_block_whole(norm_order):
+    network = tiny.lm(norm_order=norm_order)
+    assert moved(network, 12) == set(range(10, 20))
+    assert moved(network, 3) == set(range(20))
+
+
+def test_a_later_token_changes_nothing_earlier_in_the_causal_families():
+    assert moved(tiny.lm("ar"), 12) == set(range(12, 20))
+
+
+@pytest.mark.parametrize(("family", "cuts"), [("cdlm", (5, 15)), ("ar", (3, 4, 17))])
+def test_states_with_a_past_are_those_of_the_whole(family, cuts):
+    network, ids_BT = tiny.lm(family), tiny.ids()
+    whole = network.hidden(ids_BT)
+    past = NO_PAST
+    for start, end in zip((0, *cuts), (*cuts, tiny.LENGTH), strict=True):
+        states = network.hidden(ids_BT[:, start:end], past)
+        torch.testing.assert_close(states, whole[:, start:end])
+        past = network.extend(past, ids_BT[:, start:end])
+    assert past.length == tiny.LENGTH
+
+
+def test_a_past_that_ends_inside_a_block_is_refused():
+    network = tiny.lm()
+    past = network.extend(NO_PAST, tiny.ids()[:, :3])
+    with pytest.raises(ValueError, match="ends inside a block of 5"):
+        network.hidden(tiny.ids()[:, 3:6], past)
+
+
+def test_a_sequence_beyond_the_longest_is_refused():
+    with pytest.raises(ValueError, match="21 tokens is longer than max_length 20"):
+        tiny.lm().hidden(torch.zeros(1, 21, dtype=torch.int64))
+
+
+def test_an_injection_enters_from_its_layer_on():
+    network, ids_BT = tiny.lm(), tiny.ids()
+    plain = network.hidden(ids_BT)
+    addition = torch.zeros(3, tiny.LENGTH, tiny.WIDTH)
+    unchanged = network.hidden(ids_BT, injection=Injection(0, addition))
+    assert torch.equal(unchanged, plain)
+    addition[:, 11] = 1.0
+    last = network.hidden(ids_BT, injection=Injection(1, addition))
+    changed = (last - plain).abs().amax(dim=(0, 2)) > 1e-6
+    assert torch.nonzero(changed).flatten().tolist() == [11]
