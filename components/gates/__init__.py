@@ -1,0 +1,1 @@
+"""Whether a file obeys its contract: the only home of Great Expectations."""

@@ -1,0 +1,229 @@
+"""A small made-up run: one artifact of every kind the report reads, through the contracts."""
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+from components import contracts
+
+MARKUP = '<script>alert("x")</script>'
+"""Text that must never reach the page as markup: it is put wherever text comes from data."""
+
+NAMES = (
+    "Sea voyages",
+    "Mathematical proof",
+    f"Irony {MARKUP}",
+    "Import statements",
+    "Cell biology",
+)
+FLOPS = 2.0e12
+
+
+def write(folder: Path) -> dict[str, Path]:
+    """Folders by parameter name of `report`."""
+    makers = {
+        "documents": _documents, "concepts": _concepts, "labels": _labels, "curve": _curve,
+        "midtraining_curve": _midtraining, "scores": _scores, "fit": _fit,
+        "attributions": _attributions, "steering": _steering, "version": _version,
+    }  # fmt: skip
+    paths = {}
+    for name, make in makers.items():
+        paths[name] = folder / name
+        paths[name].mkdir(parents=True)
+        make(paths[name])
+    return paths
+
+
+def _documents(folder: Path) -> None:
+    domains = ("code", "literature", "mathematics")
+    rows = [
+        {
+            "doc_id": f"d{i}", "source": f"{domains[i % 3]}-source", "source_version": "1.0",
+            "locator": str(i), "domain": domains[i % 3], "licence": "CC0-1.0",
+            "title": f"Title {i} {MARKUP}", "split": ("train", "valid", "test")[i % 7 % 3],
+            "text": f"Text {i} " * (20 + 9 * i),
+        }
+        for i in range(21)
+    ]  # fmt: skip
+    contracts.write(rows, folder, contracts.DOCUMENTS)
+
+
+def _concepts(folder: Path) -> None:
+    rows = [
+        {
+            "concept_id": i, "name": name, "description": f"Text about {name.lower()}.",
+            "kind": "content", "taxonomy": ("Literature > Travel", "Science > Mathematics")[i % 2],
+            "prevalence": 0.02 + i / 50, "n_chunks": 4 + i, "members": [name.lower()],
+        }
+        for i, name in enumerate(NAMES)
+    ]  # fmt: skip
+    (folder / "library.json").write_text(json.dumps({"n_concepts": len(NAMES)}))
+    (folder / "centroids.npy").write_bytes(b"")
+    contracts.write(rows, folder, contracts.CONCEPTS)
+
+
+def _labels(folder: Path) -> None:
+    rows = [
+        {"chunk_id": chunk, "concept_id": concept, "score": 0.75}
+        for chunk in range(30)
+        for concept in range(len(NAMES))
+        if (chunk * (concept + 2)) % 5 < 2
+    ]
+    contracts.write(rows, folder, contracts.LABELS)
+
+
+def _curve(folder: Path, first: float = 7.0, last: float = 4.6, name: str = "train") -> None:
+    rows = []
+    for i in range(9):
+        nll = last + (first - last) * 0.55**i
+        measured = i % 4 == 0
+        rows.append(
+            {
+                "step": 10 * (i + 1), "tokens": 1000 * (i + 1), "flops": FLOPS / 9 * (i + 1),
+                "lr": 1e-3, "nll_nats": nll, "valid_nll_nats": nll + 0.1 if measured else None,
+                "concept_loss": 0.4 - 0.02 * i if measured else None,
+                "independence_loss": 0.1 / (i + 1) if measured else None,
+                "reconstruction_loss": 0.3 / (i + 1) if measured else None,
+                "concept_contribution": 0.4 + 0.04 * i if measured else None,
+            }
+        )  # fmt: skip
+    run = {
+        "name": name, "family": "cdlm_concept", "seed": 7, "n_parameters": 3_000_000,
+        "n_backbone_parameters": 2_000_000, "n_tokens": 9000, "flops": FLOPS, "budget_flops": FLOPS,
+        "final": {}, "some_other_fact": "is ignored",
+    }  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(run))
+    contracts.write(rows, folder, contracts.CURVE)
+
+
+def _midtraining(folder: Path) -> None:
+    _curve(folder, first=4.9, last=4.4, name="midtrain")
+
+
+def _scores(folder: Path) -> None:
+    named = {
+        "nll_nats_per_token_rate_0.5": (4.5, "nats per token", "capability"),
+        "unigram_nats_per_token_rate_0.5": (5.6, "nats per token", "capability"),
+        "gain_over_unigram_nats_per_token_rate_0.5": (1.1, "nats per token", "capability"),
+        "bits_per_byte": (2.1, "bits per byte", "capability"),
+        "bits_per_byte_code": (1.7, "bits per byte", "capability"),
+        "bits_per_byte_literature": (2.4, "bits per byte", "capability"),
+        "concept_contribution": (0.72, "share of the absolute logit", "coverage"),
+        "cost_of_residual_zero_nats_per_token_rate_0.5": (0.4, "nats per token", "coverage"),
+        "concept_auroc_macro": (0.83, "area", "interpretation"),
+        "a_score_of_a_later_kind": (1.0, "unit", "robustness"),
+    }
+    scores = {
+        name: {"value": value, "n": 40, "n_of": "documents", "low": value * 0.97,
+               "high": value * 1.03, "unit": unit, "condition": condition, "note": MARKUP}
+        for name, (value, unit, condition) in named.items()
+    }  # fmt: skip
+    (folder / "scores.json").write_text(json.dumps(scores))
+    contracts.seal(folder, contracts.SCORES)
+
+
+def _fit(folder: Path) -> None:
+    estimate = {"value": 0.5, "low": None, "high": None, "unit": "exponent"}
+    family = {
+        "n_runs": 6, "estimator": "fixed_rate_0.5", "exponents": {"parameters": estimate},
+        "extrapolation": [{"budget_flops": 1e13, "factor": 3.0, "optimal_parameters": estimate,
+                           "loss": {**estimate, "low": 4.0, "high": 4.4, "value": 4.2}}],
+        "caveats": ["3 sizes: a vertex has no interval"],
+    }  # fmt: skip
+    fit = {
+        "form": "L(N, D)", "n_runs": 6, "interval": "95%", "refused_beyond_factor": 30.0,
+        "families": {"cdlm": family},
+    }  # fmt: skip
+    (folder / "fit.json").write_text(json.dumps(fit))
+    (folder / "points.csv").write_text("name,n_tokens,flops\na,1000,1e11\nb,3000,3e11\n")
+    (folder / "curve.png").write_bytes(_png())
+    contracts.seal(folder, contracts.SCALING_FIT)
+
+
+def _png() -> bytes:
+    """One grey pixel."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        crc = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + crc
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    pixels = zlib.compress(b"\x00\x80")
+    parts = chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def _attributions(folder: Path) -> None:
+    pieces = ["<|bos|>", "The", " ship", " sailed", f" {MARKUP}"]
+    written = [" west", " until", " the", " storm"]
+    shares = {"known": 0.55, "unknown": 0.25, "residual": 0.2, "known_signed": 0.5}
+    prompts = [
+        {
+            "prompt_id": prompt_id, "shares": shares, "prompt_pieces": pieces,
+            "origin": {"split": "test", "title": f"Voyage {prompt_id}", "domain": "literature"},
+            "prompt_weights": [0.0, 0.2, 0.6, -0.3, 0.1],
+            "concepts": [{"concept_id": i, "name": name, "share": 0.2 / (i + 1) * (-1) ** i}
+                         for i, name in enumerate(NAMES)],
+            "tokens": [{"position": 5 + i, "token": token, "logit": 3.0, "confidence": 0.5,
+                        "order": i} for i, token in enumerate(written)],
+            "sources": [{"chunk_id": 3, "cosine": 0.81, "text": f"They sailed. {MARKUP}",
+                         "title": "A log", "source": "literature-source", "licence": "CC0-1.0"}],
+        }
+        for prompt_id in range(2)
+    ]  # fmt: skip
+    summary = {
+        "n_prompts": 2, "n_tokens": 8, "prompts": prompts,
+        "concepts": {"shares": shares, "largest_sum_error_logits": 3e-6},
+        "inputs": {"n_targets": 8, "n_nodes": 16, "completeness_error": 0.012},
+    }  # fmt: skip
+    (folder / "summary.json").write_text(json.dumps(summary))
+    rows = [
+        {"prompt_id": prompt_id, "chunk_index": 0, "position": 5 + i, "token": token,
+         "kind": "concept", "ref": ref, "name": "n", "weight": weight, "rank": rank}
+        for prompt_id in range(2)
+        for i, token in enumerate(written)
+        for rank, (ref, weight) in enumerate([(f"known:{i}", 1.0 + i), ("residual", 0.3)])
+    ]  # fmt: skip
+    contracts.write(rows, folder, contracts.ATTRIBUTIONS)
+
+
+STEERED = (("none", 0.0), ("injection", 0.0), ("injection", 4.0), ("injection_mask", -4.0))
+
+
+def _steering(folder: Path) -> None:
+    rows = [
+        {
+            "concept_id": concept, "name": NAMES[concept], "prevalence": 0.1 - concept / 50,
+            "prompt_id": prompt, "arm": arm, "strength": strength,
+            "concept_score": 0.5 + 0.1 * strength + concept / 50, "quality": 1 - abs(strength) / 9,
+            "nll_nats": 4.0 + abs(strength) / 3, "text": f"{arm} {strength} at sea. {MARKUP}",
+        }
+        for concept in range(3)
+        for prompt in range(2)
+        for arm, strength in STEERED
+    ]  # fmt: skip
+    measures = ("concept_score", "quality", "nll_nats", "presence")
+    arms = [
+        {
+            "arm": arm, "strength": strength, "prompts": kind, "n": 6,
+            **{f"{name}{suffix}": {"value": strength / 10, "low": -1.0, "high": 1.0, "n_groups": 3}
+               for name in measures for suffix in ("", "_change")},
+        }
+        for arm, strength in STEERED
+        for kind in ("all", "neutral", "about")
+    ]  # fmt: skip
+    summary = {
+        "n_concepts": 3, "n_prompts": 2, "strength_unit": "logits", "silent_concepts": [2],
+        "n_strength_zero_equal_to_unsteered": 12, "arms": arms,
+        "concepts": [{"concept_id": i, "name": NAMES[i]} for i in range(3)],
+    }  # fmt: skip
+    (folder / "summary.json").write_text(json.dumps(summary))
+    contracts.write(rows, folder, contracts.STEERING_REPORT)
+
+
+def _version(folder: Path) -> None:
+    version = {"name": "clearstory", "alias": "candidate", "checkpoint_digest": "c", "scores": {}}
+    (folder / "version.json").write_text(json.dumps(version))
+    (folder / "card.md").write_text("# Card\n")
+    contracts.seal(folder, contracts.MODEL_VERSION)
