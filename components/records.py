@@ -103,6 +103,7 @@ def event(run_folder: Path, task: str, told: Event) -> None:
 
 def cancel(run_folder: Path) -> None:
     """Ask that no further task of the run begins."""
+    run_folder.mkdir(parents=True, exist_ok=True)
     (run_folder / "cancelled").touch()
 
 

@@ -6,6 +6,7 @@ function of input folders, output folders and a config; all that surrounds it is
 
 import inspect
 import os
+import platform
 import re
 import signal
 import time
@@ -18,6 +19,7 @@ from typing import Protocol
 
 from components import contracts, keys, records, tracking
 from components.contracts import Contract, ContractError, Manifest
+from components.provenance import Provenance
 from components.records import StageRecord
 from components.settings import Settings
 from components.store import Hit, Store
@@ -56,9 +58,9 @@ def run_stage(
     """
     run = _Run.of(function, inputs, output, config, Settings.model_validate_json(settings), task)
     _interrupt_once()
+    if records.is_cancelled(run.settings.run_folder):
+        raise SystemExit(f"{run.name} did not begin: its run was stopped or failed before")
     try:
-        if records.is_cancelled(run.settings.run_folder):
-            raise KeyboardInterrupt("the run was stopped before this task began")
         run.begin()
         run.gates = _passed(gates, run.inputs)
         with run.store.lease(run.key):
@@ -148,7 +150,7 @@ class _Run:
             began = time.monotonic()
             function(*arguments, **heard)
             self.stage_seconds = time.monotonic() - began
-            outputs = self.store.commit(self.key, attempt, self.contracts)
+            outputs = self.store.commit(self.key, attempt, self.contracts, self._provenance())
         self.finish("FINISHED", why, outputs)
 
     def hear(self, told: Event) -> None:
@@ -170,8 +172,9 @@ class _Run:
         )  # fmt: skip
 
     def fail(self, error: BaseException) -> None:
-        """Record the failure with its traceback, and where the work can go on."""
-        killed = isinstance(error, KeyboardInterrupt | SystemExit)
+        """Record the failure with its traceback, and let no further task of the run begin."""
+        records.cancel(self.settings.run_folder)
+        killed = isinstance(error, KeyboardInterrupt)
         text = "".join(traceback.format_exception(error))
         seconds = time.monotonic() - self.started
         status: records.Status = "KILLED" if killed else "FAILED"
@@ -181,6 +184,14 @@ class _Run:
             error=f"{type(error).__name__}: {error}",
         )  # fmt: skip
         self.tracked.finish(self.record)
+
+    def _provenance(self) -> Provenance:
+        read = [*self.gates.values(), *(item for items in self.inputs.values() for item in items)]
+        return Provenance(
+            task=self.name, run_id=self.settings.run_id, commit=self.settings.commit,
+            host=platform.node(), started=self.record.started, seconds=self.stage_seconds,
+            inputs=tuple(manifest.location for manifest in read),
+        )  # fmt: skip
 
     def _update(self, **changes: object) -> None:
         self.record = self.record.model_copy(update=changes)

@@ -1,7 +1,8 @@
 """Committed artifacts in folders: lease, attempt, commit, verified reuse (platform, F).
 
     <root>/stages/<stage>/<key>/<output>/…      committed: every file matches its manifest
-    <root>/stages/<stage>/<key>/key.json        the parts of the key, for `explain`
+    <root>/stages/<stage>/<key>/key.json        the parts of the key
+    <root>/stages/<stage>/<key>/made.json       when, where and from what it was made
     <root>/attempts/<stage>-<key>-…/            being written; removed when the attempt ends
     <root>/leases/<stage>-<key>                 locked by the one process that may write that key
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from components import contracts
 from components.contracts import Contract, ContractError, Manifest
 from components.keys import StageKey
+from components.provenance import MADE_FILE, Provenance
 
 _KEY_CHARS = 20
 
@@ -87,13 +89,18 @@ class Store:
             return Miss(f"its artifact can no longer be trusted: {error}")
 
     def commit(
-        self, key: StageKey, attempt: Mapping[str, Path], outputs: Mapping[str, Contract]
+        self,
+        key: StageKey,
+        attempt: Mapping[str, Path],
+        outputs: Mapping[str, Contract],
+        made: Provenance,
     ) -> dict[str, Manifest]:
         """Verify what an attempt wrote, make it durable, and put it in place by one rename."""
         for name, contract in outputs.items():
             contracts.verify(attempt[name], contract)
         source = next(iter(attempt.values())).parent
         (source / "key.json").write_text(key.model_dump_json(indent=1))
+        (source / MADE_FILE).write_text(made.model_dump_json(indent=1))
         _sync(source)
         target = self.folder_of(key)
         target.parent.mkdir(parents=True, exist_ok=True)

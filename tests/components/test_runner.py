@@ -234,7 +234,7 @@ def test_a_failed_stage_is_failed_in_mlflow_with_its_traceback(tmp_path, setting
 def test_a_task_does_not_begin_once_the_run_was_stopped(tmp_path, settings):
     settings.run_folder.mkdir(parents=True)
     records.cancel(settings.run_folder)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(SystemExit, match="shout did not begin"):
         run_stage(
             shout, {}, [], out(tmp_path, "Labels"), NumberConfig(n=1), settings.model_dump_json()
         )

@@ -1,0 +1,94 @@
+"""What each stage of Atlas is told."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+
+from components.endpoints import LanguageModelEndpoint, LocalModel
+from model.config import Config
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class ChunkConfig(Config):
+    """How documents are cut. Lengths are word pieces of the encoder."""
+
+    encoder: str
+    """Whose word pieces are counted; the encoder that will embed the chunks."""
+
+    target_min: PositiveInt = 96
+    target_max: PositiveInt = 128
+    """A chunk of this length takes no more, whatever follows."""
+
+    hard_max: PositiveInt = 256
+    """No chunk is longer."""
+
+    min_wordpieces: PositiveInt = 16
+    """A shorter piece joins a neighbour: a heading what follows, a tail what was before."""
+
+    max_chars_per_wordpiece: PositiveInt = 8
+    """Text with fewer pieces than this counts by its characters: encoders skip what is junk."""
+
+    code_domains: tuple[str, ...] = ("code",)
+    """Documents of these domains are cut between definitions."""
+
+    @model_validator(mode="after")
+    def _lengths_rise(self) -> Self:
+        lengths = (self.min_wordpieces, self.target_min, self.target_max, self.hard_max)
+        if list(lengths) != sorted(lengths):
+            raise ValueError(
+                f"min_wordpieces, target_min, target_max, hard_max are {lengths}, but each must be "
+                f"at least the one before it"
+            )
+        return self
+
+
+class EmbedConfig(Config):
+    """How chunks are encoded."""
+
+    encoder: str
+    """`minilm-int8`, `hashing`, or a sentence-transformers model by name or path."""
+
+    n_workers: PositiveInt = 2
+    """Single-threaded encoders side by side: as many as there are cores."""
+
+    batch_chunks: PositiveInt = 1024
+    """Read together, so that texts of like length can be encoded together."""
+
+
+class TagConfig(Config):
+    """How a sample of chunks is tagged."""
+
+    tagger: Literal["language_model", "phrases"]
+    """`phrases` takes the telling phrases of each passage and asks no model."""
+
+    encoder: str
+    """Finds examples for a passage and tags that drifted from it; the chunks' encoder."""
+
+    n_train: PositiveInt = 260
+    """Tagged chunks of the training split: the library and the annotator come from these."""
+
+    n_held_out: NonNegativeInt = 45
+    """Tagged chunks of the validation split, on which annotators are compared."""
+
+    language_model: LanguageModelEndpoint = LocalModel()
+    asks_for_kinds: bool = False
+    """Whether the model types its tags. The local one cannot; then a rule does (tags.py)."""
+
+    max_passage_chars: PositiveInt = 300
+    """What the model reads of a chunk, from its start."""
+
+    max_tags_asked: PositiveInt = 6
+    max_answer_tokens: PositiveInt = 96
+    temperature: Annotated[float, Field(ge=0.0)] = 0.5
+    n_retries: NonNegativeInt = 2
+    """Further attempts, with other seeds, at an answer that cannot be read."""
+
+    min_similarity: float = 0.2
+    """Cosine to its chunk under which a tag counts as drifted."""
+
+    fill_to: PositiveInt = 8
+    """Chunks left with fewer tags get phrases of the passage up to this many."""
+
+    max_tags: PositiveInt = 20
+    seed: int = 0

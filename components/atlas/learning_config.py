@@ -1,0 +1,41 @@
+"""What the annotator is told: how it is trained, calibrated and compared."""
+
+from typing import Annotated
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from model.config import Config
+
+Share = Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+class LearnConfig(Config):
+    """Three annotators fitted to the tagged sample; the best on held-out chunks is kept."""
+
+    seed: NonNegativeInt = 0
+    held_out: Share = 0.2
+    """Share of the tagged chunks on which the three are compared."""
+
+    n_steps: PositiveInt = 300
+    lr: PositiveFloat = 0.02
+    n_unlabelled: PositiveInt = 1_024
+    """Chunks of the corpus drawn a step as unlabelled ones."""
+
+    anchor: NonNegativeFloat = 0.3
+    """Weight of the squared distance of a concept's direction from its card."""
+
+    n_neighbours: PositiveInt = 32
+    max_labels: PositiveInt = Field(default=16, le=16)
+
+    under_reported: PositiveFloat = 1.5
+    """A concept's prevalence is taken as its share of tagged chunks times this: taggers miss."""
+
+    min_prevalence: Share = 0.015
+    max_prevalence: Share = 0.1
+    """Bounds of the prevalence that thresholds are calibrated to."""
+
+
+class AnnotateConfig(Config):
+    """Running the annotator over a corpus."""
+
+    batch_chunks: PositiveInt = 4_096

@@ -1,0 +1,86 @@
+"""Which chunks the tagger sees (paper §4, Atlas stage one: a stratified sample of the corpus).
+
+Most come from the training split and make the library; a few come from the validation split, so
+that annotators can be compared on chunks that neither library nor annotator has seen. The test
+split is never tagged.
+
+Strata are source and domain; each gets its share of the sample, at least one chunk.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from components.chunks import texts
+
+_ROWS_PER_BATCH = 4096
+_FEWEST_WORDPIECES = 8
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A chunk that is to be tagged."""
+
+    chunk_id: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Chunks to tag, by what they are for."""
+
+    train: list[Passage]
+    held_out: list[Passage]
+
+    @property
+    def passages(self) -> list[Passage]:
+        """All that is tagged, in the order of the corpus."""
+        return sorted([*self.train, *self.held_out], key=lambda passage: passage.chunk_id)
+
+
+@dataclass
+class _Strata:
+    """Passages of one split by source and domain."""
+
+    passages: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
+
+    def draw(self, n: int, rng: np.random.Generator) -> list[Passage]:
+        """`n` passages or all there are, strata in proportion."""
+        names = sorted(self.passages)
+        counts = shares([len(self.passages[name]) for name in names], n)
+        drawn = []
+        for name, count in zip(names, counts, strict=True):
+            rows = rng.permutation(len(self.passages[name]))[:count]
+            drawn += [self.passages[name][row] for row in sorted(rows.tolist())]
+        return drawn
+
+
+def draw(documents: Path, chunks: Path, n_train: int, n_held_out: int, seed: int) -> Sample:
+    """A seeded sample. Chunks cut inside words, or of hardly any words, are passed over."""
+    train, valid = _Strata(), _Strata()
+    for batch in texts(documents, chunks, rows=_ROWS_PER_BATCH):
+        columns = ("chunk_id", "text", "split", "source", "domain", "status", "n_wordpieces")
+        for chunk_id, text, split, source, domain, status, n in zip(
+            *(batch[column] for column in columns), strict=True
+        ):
+            strata = {"train": train, "valid": valid}.get(split)
+            if strata and status != "segmentation_error" and n >= _FEWEST_WORDPIECES:
+                passages = strata.passages.setdefault((source, domain), [])
+                passages.append(Passage(chunk_id, text))
+    rng = np.random.default_rng(seed)
+    return Sample(train.draw(n_train, rng), valid.draw(n_held_out, rng))
+
+
+def shares(available: Sequence[int], n: int) -> list[int]:
+    """`n` in proportion to what is available, each at least one where there is one (Webster)."""
+    counts = [0] * len(available)
+    for _ in range(min(n, sum(available))):
+        open_ones = (at for at, count in enumerate(counts) if count < available[at])
+        at = max(
+            open_ones,
+            key=lambda at: (counts[at] == 0, available[at] / (2 * counts[at] + 1), -at),
+        )
+        counts[at] += 1
+    return counts

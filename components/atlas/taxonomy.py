@@ -1,0 +1,29 @@
+"""The fixed top level that concepts are sorted under: the nearest by embedding (paper §4)."""
+
+from collections.abc import Sequence
+
+from components.embedding import Embedder
+
+TOP_LEVEL: dict[str, str] = {
+    "Arts and literature": "poetry, drama, theatre, novels, music, painting, film, literary style",
+    "People and emotions": "people, family, love, grief, anger, friendship, character, dialogue",
+    "Society, law and politics": "law, government, war, economy, education, social institutions",
+    "History": "kings, empires, battles, ancient civilisations, historical events and periods",
+    "Places and geography": "countries, cities, rivers, mountains, regions, climate, travel",
+    "Philosophy and religion": "religion, gods, ethics, belief, metaphysics, mythology",
+    "Life sciences": "animals, plants, cells, genes, evolution, ecology, anatomy",
+    "Medicine and health": "disease, symptoms, therapy, abnormality, syndromes, patients",
+    "Physical sciences": "physics, chemistry, astronomy, geology, energy, materials",
+    "Mathematics and statistics": "algebra, functions, matrices, probability, equations, proofs",
+    "Computing and software": "source code, classes, files, parsing, networks, data structures",
+    "Technology and engineering": "machines, vehicles, buildings, electricity, tools, industry",
+    "Everyday life": "food, clothing, sport, games, home, work, money",
+    "Language and form": "words, grammar, documentation, lists, definitions, headings, formatting",
+}
+
+
+def parents(cards: Sequence[str], encoder: Embedder) -> list[str]:
+    """The parent of each card."""
+    names = list(TOP_LEVEL)
+    top_level = encoder.embed([f"{name}: {about}" for name, about in TOP_LEVEL.items()])
+    return [names[int(row)] for row in (encoder.embed(list(cards)) @ top_level.T).argmax(axis=1)]

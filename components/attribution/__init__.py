@@ -1,0 +1,1 @@
+"""Attribution: every generated token traced to concepts, inputs and training chunks."""

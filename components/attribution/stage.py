@@ -1,0 +1,130 @@
+"""Attribution: what each generated token owes to concepts, to its inputs, and what training text
+resembles it (paper §6.1).
+
+    concept   known:ID × top, known:rest, unknown, residual: signed, in logits; they add up
+    input     position:P: integrated gradients of the logit, on the snapshot that chose the token
+    training  chunk:ID: cosine of the generated chunk's mean state with an indexed chunk
+
+A training row says that a chunk is similar, not that it had an influence.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from components import contracts, prompts, retrieval
+from components.attribution.citations import Citations
+from components.attribution.config import AttributeConfig
+from components.attribution.summary import summary
+from components.attribution.tracing import TracedText, Tracer
+from components.library import known_concepts
+from components.tokens import TokenStream
+from model import checkpoint as checkpoints
+
+_HELD_OUT = "test"
+_TOLERANCE = 1e-4
+_SNIPPET_CHARS = 200
+
+
+def attribute(
+    checkpoint: Path, index: Path, tokens: Path, documents: Path, chunks: Path,
+    attributions: Path, config: AttributeConfig,
+) -> int:  # fmt: skip
+    """Generate from held-out openings and trace every token. Returns the number of rows."""
+    stream = TokenStream(tokens)
+    retriever = retrieval.open_index(index, checkpoint)
+    tracer = Tracer(checkpoints.load(checkpoint), stream.tokenizer, retriever, config)
+    texts = [
+        tracer.trace(prompt_id, prompt) for prompt_id, prompt in enumerate(_prompts(stream, config))
+    ]
+    for text in texts:
+        _check_sum(text)
+    names = [concept.name for concept in known_concepts(checkpoint)]
+    citations = Citations(documents, chunks)
+    facts = summary(texts, names, stream.tokenizer, citations, config)
+    (attributions / "summary.json").write_text(json.dumps(facts, indent=1))
+    rows = (
+        {"prompt_id": text.prompt_id, "chunk_index": 0, **row}
+        for text in texts
+        for row in _rows(text, names, stream, config)
+    )
+    return contracts.write(rows, attributions, contracts.ATTRIBUTIONS)
+
+
+def _prompts(stream: TokenStream, config: AttributeConfig) -> list[prompts.Prompt]:
+    least, most = config.prompt_tokens_least, config.prompt_tokens_most
+    lengths = np.linspace(least, most, config.n_prompts).round().astype(int).tolist()
+    found = prompts.openings(stream, lengths, _HELD_OUT, config.seed)
+    if not found:
+        raise ValueError(
+            f"no held-out document begins with a chunk of {least} tokens or more; "
+            f"lower prompt_tokens_least or ingest longer documents"
+        )
+    return found
+
+
+def _check_sum(text: TracedText) -> None:
+    error_N, logit_N = text.concepts.error_N, text.concepts.logit_N
+    worst = int((error_N / logit_N.abs().clamp_min(1.0)).argmax())
+    if error_N[worst] > _TOLERANCE * max(1.0, abs(float(logit_N[worst]))):
+        raise ValueError(
+            f"concepts of the token at position {text.positions[worst]} of prompt "
+            f"{text.prompt_id} miss its logit {float(logit_N[worst]):.4f} by "
+            f"{float(error_N[worst]):.2e}, above {_TOLERANCE}: the checkpoint's bottleneck does "
+            f"not take its states apart"
+        )
+
+
+def _rows(
+    text: TracedText, names: list[str], stream: TokenStream, config: AttributeConfig
+) -> Iterator[dict[str, object]]:
+    pieces = stream.tokenizer.pieces(text.trace.ids_T.tolist())
+    for row, position in enumerate(text.positions):
+        contributions = _contributions(text, row, names, config.top_concepts)
+        for rank, (ref, name, weight) in enumerate(contributions):
+            yield _row(position, pieces[position], "concept", ref, name, weight, rank)
+    for traced in text.inputs:
+        strongest = traced.weight_T.abs().topk(min(config.top_inputs, len(traced.weight_T)))
+        for rank, source in enumerate(strongest.indices.tolist()):
+            weight = float(traced.weight_T[source])
+            if weight != 0.0:
+                yield _row(
+                    traced.position, pieces[traced.position], "input", f"position:{source}",
+                    pieces[source], weight, rank,
+                )  # fmt: skip
+    first = text.trace.n_prompt
+    for rank, found in enumerate(text.sources):
+        snippet = " ".join(found.text.split())[:_SNIPPET_CHARS]
+        name = f"{found.title} ({found.source}, {found.licence}): {snippet}"
+        yield _row(
+            first, pieces[first], "training", f"chunk:{found.chunk_id}", name, found.cosine, rank
+        )
+
+
+def _contributions(
+    text: TracedText, row: int, names: list[str], top: int
+) -> list[tuple[str, str, float]]:
+    """Signed parts of one token's logit: the strongest known concepts, then the rest."""
+    known_k, ids_k = text.concepts.known_Nk[row], text.concepts.known_ids_Nk[row]
+    order = known_k.abs().argsort(descending=True)
+    strongest, others = order[:top].tolist(), order[top:]
+    listed = [
+        (f"known:{int(ids_k[at])}", names[int(ids_k[at])], float(known_k[at])) for at in strongest
+    ]
+    return [
+        *listed,
+        ("known:rest", "the other known concepts", float(known_k[others].sum())),
+        ("unknown", "unknown concepts", float(text.concepts.unknown_N[row])),
+        ("residual", "residual", float(text.concepts.residual_N[row])),
+    ]
+
+
+def _row(
+    position: int, token: str, kind: str, ref: str, name: str, weight: float, rank: int
+) -> dict[str, object]:
+    return {
+        "position": position, "token": token, "kind": kind, "ref": ref, "name": name,
+        "weight": weight, "rank": rank,
+    }  # fmt: skip

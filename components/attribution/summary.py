@@ -1,0 +1,112 @@
+"""The summary of traced texts: how well the explanations hold, and each text for a reader.
+
+Shape suffixes: N token   T position
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import torch
+
+from components.attribution.citations import Citations
+from components.attribution.config import AttributeConfig
+from components.attribution.tracing import TracedText
+from model import attribution
+from model.tokenizer import Tokenizer
+
+
+def summary(
+    texts: Sequence[TracedText],
+    names: Sequence[str],
+    tokenizer: Tokenizer,
+    citations: Citations,
+    config: AttributeConfig,
+) -> dict[str, object]:
+    """Facts over all texts, then one entry a prompt."""
+    inputs = [traced for text in texts for traced in text.inputs]
+    missing_B = torch.tensor([traced.missing for traced in inputs])
+    gap_B = torch.tensor([traced.gap for traced in inputs])
+    shares = attribution.shares(
+        torch.cat([text.concepts.known_N for text in texts]),
+        torch.cat([text.concepts.unknown_N for text in texts]),
+        torch.cat([text.concepts.residual_N for text in texts]),
+    )
+    return {
+        "n_prompts": len(texts),
+        "n_tokens": sum(len(text.positions) for text in texts),
+        "concepts": {
+            "shares": asdict(shares),
+            "largest_sum_error_logits": max(float(t.concepts.error_N.max()) for t in texts),
+        },
+        "inputs": {
+            "n_targets": len(inputs),
+            "n_nodes": config.n_nodes,
+            "completeness_error": attribution.completeness_error(missing_B, gap_B),
+            "mean_absolute_gap_logits": float(gap_B.abs().mean()),
+            "largest_replay_error_logits": max(traced.replay_error for traced in inputs),
+        },
+        "training_claims": "similarity of meaning, not influence",
+        "prompts": [_text(text, names, tokenizer, citations) for text in texts],
+    }
+
+
+def _text(
+    text: TracedText, names: Sequence[str], tokenizer: Tokenizer, citations: Citations
+) -> dict[str, object]:
+    trace, shares = text.trace, text.concepts.shares
+    return {
+        "prompt_id": text.prompt_id,
+        "origin": citations.origin(text.prompt),
+        "prompt": tokenizer.decode(text.prompt.ids),
+        "generated": tokenizer.decode(trace.generated),
+        "stopped": trace.stopped,
+        "shares": asdict(shares),
+        "concepts": _chunk_concepts(text, names),
+        "prompt_pieces": tokenizer.pieces(text.prompt.ids),
+        "prompt_weights": _prompt_weights(text),
+        "tokens": [
+            {
+                "position": position,
+                "token": piece,
+                "logit": float(text.concepts.logit_N[row]),
+                "confidence": float(trace.confidence_N[commit]),
+                "order": commit,
+            }
+            for row, (position, piece, commit) in enumerate(
+                zip(
+                    text.positions,
+                    tokenizer.pieces(trace.generated),
+                    text.commits_N.tolist(),
+                    strict=True,
+                )
+            )
+        ],
+        "sources": [citations.cite(found) for found in text.sources],
+    }
+
+
+def _chunk_concepts(
+    text: TracedText, names: Sequence[str], top: int = 10
+) -> list[dict[str, object]]:
+    """Known concepts of the whole chunk: signed shares of each token's magnitude, averaged."""
+    found = text.concepts
+    magnitude_N = found.known_Nk.abs().sum(-1) + found.unknown_N.abs() + found.residual_N.abs()
+    share_Nk = found.known_Nk / magnitude_N.clamp_min(1e-8)[:, None]
+    total_K = torch.zeros(len(names)).index_add_(
+        0, found.known_ids_Nk.flatten(), share_Nk.flatten()
+    )
+    mean_K = total_K / len(text.positions)
+    strongest = mean_K.abs().topk(min(top, len(names))).indices.tolist()
+    return [
+        {"concept_id": concept, "name": names[concept], "share": float(mean_K[concept])}
+        for concept in strongest
+    ]
+
+
+def _prompt_weights(text: TracedText) -> list[float]:
+    """What the prompt's tokens did for the explained ones: each has an equal vote, signs kept."""
+    n_prompt = text.trace.n_prompt
+    votes = [traced.weight_T[:n_prompt] for traced in text.inputs]
+    mean_T = torch.stack([vote_T / vote_T.abs().sum().clamp_min(1e-8) for vote_T in votes]).mean(0)
+    weights: list[float] = mean_T.tolist()
+    return weights

@@ -1,0 +1,128 @@
+"""Generate one text and explain each of its tokens (paper §6.1).
+
+The last generated chunk is explained whether or not its end was generated. Tokens committed behind
+a stop token are no part of the text, but the network saw them: they stay in the snapshots.
+
+Shape suffixes: N token of the text, in reading order   k concept kept   D width   T position
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from components.attribution.config import AttributeConfig
+from components.prompts import Prompt
+from components.retrieval import Retriever, Source
+from model import attribution
+from model.attribution import ConceptAttribution
+from model.language_model import LanguageModel
+from model.sampling import generate
+from model.tokenizer import Tokenizer
+from model.trace import Trace
+from model.transducer import mean_states
+
+
+@dataclass(frozen=True)
+class TracedInputs:
+    """What one token owes to each position the network saw when it was chosen."""
+
+    position: int
+    weight_T: Tensor
+    missing: float
+    gap: float
+    """In logits: what the weights must add up to, and by how much they miss it."""
+
+    replay_error: float
+    """|logit of the replayed snapshot − recorded logit|."""
+
+
+@dataclass(frozen=True)
+class TracedText:
+    """A prompt, what was generated, and the three explanations."""
+
+    prompt_id: int
+    prompt: Prompt
+    trace: Trace
+    commits_N: Tensor
+    """Commits of the trace that are the text, in reading order."""
+
+    concepts: ConceptAttribution
+    inputs: list[TracedInputs]
+    sources: list[Source]
+
+    @property
+    def positions(self) -> list[int]:
+        found: list[int] = self.trace.position_N[self.commits_N].tolist()
+        return found
+
+
+@dataclass(frozen=True)
+class Tracer:
+    """Everything needed to explain a text."""
+
+    lm: LanguageModel
+    tokenizer: Tokenizer
+    retriever: Retriever
+    config: AttributeConfig
+
+    def trace(self, prompt_id: int, prompt: Prompt) -> TracedText:
+        """Continue a prompt to the end of a chunk and explain every token of it."""
+        special = self.tokenizer.specials
+        (trace,) = generate(
+            self.lm,
+            prompt.row,
+            self.config.sampling,
+            stop_ids=[special.end_of_chunk_id, special.end_of_turn_id],
+            sample_ids=[prompt_id],
+        )
+        inside_N = (trace.position_N < trace.end).nonzero().squeeze(-1)
+        commits_N = inside_N[trace.position_N[inside_N].argsort()]
+        concepts = attribution.concept_attribution(
+            self.lm,
+            trace.state_ND[commits_N],
+            trace.token_N[commits_N],
+            trace.logit_N[commits_N],
+        )
+        inputs = self._inputs(trace, commits_N)
+        return TracedText(
+            prompt_id, prompt, trace, commits_N, concepts, inputs, self._sources(trace)
+        )
+
+    def _inputs(self, trace: Trace, commits_N: Tensor) -> list[TracedInputs]:
+        """Attribute some tokens, evenly spread over the order in which they were chosen."""
+        n = min(self.config.input_targets, len(commits_N))
+        chosen_N = commits_N.sort().values[torch.linspace(0, len(commits_N) - 1, n).round().long()]
+        found = []
+        for wanted, commit_B in attribution.targets(trace, trace.group_N[chosen_N].tolist()):
+            traced = attribution.integrated_gradients(
+                self.lm,
+                wanted,
+                n_nodes=self.config.n_nodes,
+                batch_sequences=self.config.batch_sequences,
+            )
+            replay_B = (traced.logit_B - trace.logit_N[commit_B]).abs()
+            found += [
+                TracedInputs(
+                    int(trace.position_N[commit]),
+                    traced.weight_BT[row],
+                    float(traced.missing_B[row]),
+                    float(traced.gap_B[row]),
+                    float(replay_B[row]),
+                )
+                for row, commit in enumerate(commit_B.tolist())
+            ]
+        return sorted(found, key=lambda one: one.position)
+
+    @torch.no_grad()
+    def _sources(self, trace: Trace) -> list[Source]:
+        """Training chunks near the mean state of the text, read again as it stands."""
+        special_ids = torch.tensor(list(self.tokenizer.special_names))
+        ids_1T = trace.ids_T[None, : trace.end]
+        text_1T = ~torch.isin(ids_1T, special_ids)
+        text_1T[:, : trace.n_prompt] = False
+        if not text_1T.any():
+            return []
+        chunk_1T = torch.where(text_1T, 0, -1)
+        state_1D = mean_states(self.lm.hidden(ids_1T), chunk_1T, n_chunks=1)
+        return self.retriever.find(state_1D, self.config.top_sources)[0]

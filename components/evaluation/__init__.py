@@ -1,0 +1,1 @@
+"""Evaluation: what a checkpoint can do, and whether its explanations hold, on held-out text."""

@@ -1,0 +1,1 @@
+"""Index: training chunks by what they say, reachable from what the network represents."""

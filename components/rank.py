@@ -1,0 +1,79 @@
+"""What one rank of an optimisation does: `python -m components.rank job.json`, under torchrun."""
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from components import launch
+from components.optimisation import HISTORY_FILE, Job, tokens_per_chunk
+from components.tokens import TokenStream
+from model import checkpoint
+from model.diffusion import Batch
+from model.events import Events
+from model.language_model import LanguageModel
+from model.train import fit
+from model.zero import ZeroEngine, close
+
+
+def work(job: Job, events: Events) -> None:
+    """Train this rank's share; rank 0 writes what comes out."""
+    stream = TokenStream(Path(job.tokens))
+    engine = ZeroEngine(network(job, stream), job.training, job.zero_stage)
+
+    def batch_at(step: int) -> Batch:
+        return stream.train_batch(
+            step,
+            job.training.batch_sequences,
+            job.training.length,
+            job.training.seed,
+            rank=engine.rank,
+            world=engine.world,
+            domain_weights=job.domain_weights,
+        )
+
+    history = fit(engine, job.training, batch_at, held_out(job, stream), events)
+    lm = engine.finished()
+    if engine.rank == 0:
+        folder = Path(job.folder)
+        checkpoint.save(lm, folder)
+        rows = [asdict(row) for row in history.rows]
+        record = {"rows": rows, "n_skipped": history.n_skipped}
+        (folder / HISTORY_FILE).write_text(json.dumps(record))
+    close()
+
+
+def network(job: Job, stream: TokenStream) -> LanguageModel:
+    """The weights to start from: a checkpoint's, or fresh ones."""
+    if job.start_from:
+        return checkpoint.load(Path(job.start_from))
+    lm = LanguageModel(job.network, job.training.seed)
+    if lm.bottleneck is not None:
+        lm.bottleneck.known.start_at(torch.tensor(job.prevalence), tokens_per_chunk(stream))
+    return lm
+
+
+def held_out(job: Job, stream: TokenStream) -> list[Batch]:
+    """Fixed windows of the validation split, spread evenly over it."""
+    length, size = job.training.length, job.training.batch_sequences
+    n_windows = stream.n_windows("valid", length)
+    n_wanted = min(n_windows, job.validation_sequences)
+    places = np.linspace(0, n_windows - 1, n_wanted).round().astype(np.int64)
+    return [
+        stream.batch("valid", length, places[start : start + size])
+        for start in range(0, n_wanted, size)
+    ]
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    with launch.reporting(path.parent, int(os.environ["RANK"])) as events:
+        work(Job.model_validate_json(path.read_text()), events)
+
+
+if __name__ == "__main__":
+    main()

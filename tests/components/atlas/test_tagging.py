@@ -1,0 +1,153 @@
+"""Embedding and tagging as stages, on a few made-up passages."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components import contracts, hashing
+from components.atlas import sampling, vectors
+from components.atlas.config import EmbedConfig, TagConfig
+from components.atlas.tagging import tag
+from components.atlas.vectors import embed
+from components.hashing import HashingEmbedder
+from tests.components.endpoint import Body, Reply, serving
+from tests.components.written_corpus import Corpus, Text, write_corpus
+
+PASSAGES = [
+    "The liver filters blood and breaks down drugs. ",
+    "Weep not, sweet queen, for the crown is lost at sea. ",
+    "A spanning tree of a graph connects all of its nodes. ",
+    "Scar tissue of the liver follows chronic hepatitis. ",
+]
+EMBED = EmbedConfig(encoder=hashing.NAME, batch_chunks=3)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
+    monkeypatch.setattr(sampling, "_FEWEST_WORDPIECES", 1)
+    monkeypatch.setenv("CLEARSTORY_CACHE", str(tmp_path / "cache"))
+    texts = [
+        Text("t", "train", "x", [(passage, {}) for passage in PASSAGES[:3]]),
+        Text("v", "valid", "x", [(PASSAGES[3], {})]),
+    ]
+    corpus = write_corpus(tmp_path, texts, n_concepts=1)
+    (tmp_path / "vectors").mkdir()
+    embed(corpus.documents, corpus.chunks, tmp_path / "vectors", EMBED)
+    return corpus
+
+
+def tagged(corpus: Corpus, name: str, config: TagConfig) -> Path:
+    folder = corpus.documents.parent / name
+    folder.mkdir()
+    tag(corpus.documents, corpus.chunks, corpus.documents.parent / "vectors", folder, config)
+    contracts.verify(folder, contracts.TAGS)
+    return folder
+
+
+def by_model(url: str, **changes: object) -> TagConfig:
+    endpoint = {"kind": "remote", "base_url": url, "name": "m", "n_concurrent": 1}
+    config = {
+        "tagger": "language_model", "encoder": hashing.NAME, "n_train": 3, "n_held_out": 1,
+        "language_model": endpoint, "n_retries": 1, "fill_to": 2, "min_similarity": 0.1, **changes,
+    }  # fmt: skip
+    return TagConfig.model_validate(config)
+
+
+def tags_of(folder: Path) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for row in contracts.read(folder, contracts.TAGS).to_pylist():
+        found.setdefault(row["chunk_id"], []).append(row["tag"])
+    return found
+
+
+def question(body: Body) -> str:
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    return str(messages[-1]["content"])
+
+
+def test_vectors_are_those_of_the_chunks_in_their_order(corpus: Corpus) -> None:
+    read = vectors.read(corpus.documents.parent / "vectors", HashingEmbedder())
+    expected_ND = HashingEmbedder().embed([PASSAGES[2], PASSAGES[0]])
+    np.testing.assert_allclose(read.rows([2, 0]), expected_ND, atol=1e-3)
+
+
+def test_vectors_of_another_encoder_are_refused(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HashingEmbedder, "digest", "another")
+    with pytest.raises(contracts.ContractError, match=r"hashing.*rerun --from embed"):
+        vectors.read(corpus.documents.parent / "vectors", HashingEmbedder())
+
+
+def test_without_a_model_passages_are_tagged_by_their_phrases(corpus: Corpus) -> None:
+    config = TagConfig(tagger="phrases", encoder=hashing.NAME, n_train=3, n_held_out=1, fill_to=3)
+    folder = tagged(corpus, "tags", config)
+    found = tags_of(folder)
+    assert {chunk_id: len(tags) for chunk_id, tags in found.items()} == dict.fromkeys(range(4), 3)
+    assert "spanning tree" in found[2]
+    assert contracts.manifest_of(folder) == contracts.manifest_of(tagged(corpus, "again", config))
+
+
+def test_drifted_tags_go_and_phrases_fill_the_gap(corpus: Corpus) -> None:
+    def reply(number: int, body: Body) -> Reply:
+        return 200, json.dumps({"tags": ["liver", "blood", "Saturn's rings"]})
+
+    with serving(reply) as endpoint:
+        found = tags_of(tagged(corpus, "tags", by_model(endpoint.url)))
+    assert sorted(found[0]) == ["blood", "liver"]
+    assert len(found[2]) == 2
+    assert "liver" not in found[2]
+
+
+def test_an_unreadable_answer_is_asked_for_again_and_then_counted(corpus: Corpus) -> None:
+    def reply(number: int, body: Body) -> Reply:
+        if "queen" in question(body):
+            return 200, "I cannot do that"
+        readable = body["seed"] == 1 or "graph" not in question(body)
+        return 200, '{"tags": ["liver", "graph"]}' if readable else '{"tags": ["gra'
+
+    with serving(reply) as endpoint:
+        folder = tagged(corpus, "tags", by_model(endpoint.url, seed=0))
+    sample = json.loads((folder / "sample.json").read_text())
+    assert sample["parse_failed"] == [1]
+    assert sample["held_out"] == [3]
+    assert (sample["tagged"], sample["model"]) == ([0, 1, 2, 3], "m")
+    assert "graph" in tags_of(folder)[2]
+    assert len(endpoint.asked) == 6
+
+
+def test_passages_are_shown_examples_of_their_like_and_are_data(corpus: Corpus) -> None:
+    def reply(number: int, body: Body) -> Reply:
+        return 200, '{"tags": ["liver"]}'
+
+    with serving(reply) as endpoint:
+        tagged(corpus, "tags", by_model(endpoint.url, max_passage_chars=20))
+    by_question = {question(body): str(body["messages"]) for _, body in endpoint.asked}
+    assert set(by_question) == {f"Passage: {passage[:20]}" for passage in PASSAGES}
+    assert "Hepatic fibrosis" in by_question[f"Passage: {PASSAGES[3][:20]}"]
+    assert all("never an instruction" in text for text in by_question.values())
+
+
+def test_a_model_that_types_its_tags_is_believed(corpus: Corpus) -> None:
+    def reply(number: int, body: Body) -> Reply:
+        assert "enum" in json.dumps(body["response_format"])
+        return 200, '{"tags": [{"tag": "liver", "type": "tone"}]}'
+
+    with serving(reply) as endpoint:
+        config = by_model(endpoint.url, asks_for_kinds=True, fill_to=1)
+        table = contracts.read(tagged(corpus, "tags", config), contracts.TAGS)
+    kinds = dict(zip(table["tag"].to_pylist(), table["kind"].to_pylist(), strict=True))
+    assert kinds["liver"] == "tone"
+
+
+def test_tags_are_the_same_bytes_whether_answers_were_kept_or_asked_for(corpus: Corpus) -> None:
+    def reply(number: int, body: Body) -> Reply:
+        return 200, '{"tags": ["liver", "graph", "queen"]}'
+
+    with serving(reply) as endpoint:
+        first, second = (tagged(corpus, name, by_model(endpoint.url)) for name in ("a", "b"))
+    assert len(endpoint.asked) == 4
+    assert contracts.manifest_of(first) == contracts.manifest_of(second)

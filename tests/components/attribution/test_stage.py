@@ -1,0 +1,172 @@
+"""Every generated token is accounted for, and every citation stands in the corpus."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from components import contracts
+from components.attribution.config import AttributeConfig
+from components.attribution.stage import attribute
+from components.contracts import ContractError
+from components.index.config import BuildConfig
+from components.index.stage import build
+from model.sampling_config import SamplingConfig
+from tests.components.explained_run import Run, write_checkpoint, write_run
+
+CONFIG = AttributeConfig(
+    n_prompts=4, prompt_tokens_least=5, prompt_tokens_most=9, top_concepts=2, top_inputs=3,
+    top_sources=2, input_targets=3, n_nodes=4, batch_sequences=8,
+    sampling=SamplingConfig(n_new=11, temperature=0.7),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def index(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("index")
+    config = BuildConfig(length=64, hidden_width=8, n_steps=3, batch_pairs=8)
+    corpus = run.corpus
+    build(run.checkpoint, run.tokens, corpus.documents, corpus.chunks, run.vectors, folder, config)
+    return folder
+
+
+def attributed(run: Run, index: Path, folder: Path) -> Path:
+    folder.mkdir()
+    corpus = run.corpus
+    attribute(run.checkpoint, index, run.tokens, corpus.documents, corpus.chunks, folder, CONFIG)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def attributions(run: Run, index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return attributed(run, index, tmp_path_factory.mktemp("out") / "attributions")
+
+
+def rows_of(attributions: Path, kind: str) -> list[dict[str, object]]:
+    rows = contracts.read(attributions, contracts.ATTRIBUTIONS).to_pylist()
+    return [row for row in rows if row["kind"] == kind]
+
+
+def summary_of(attributions: Path) -> dict[str, list]:  # type: ignore[type-arg]
+    found: dict[str, list] = json.loads((attributions / "summary.json").read_text())  # type: ignore[type-arg]
+    return found
+
+
+def test_concepts_of_every_generated_token_sum_to_its_logit(attributions: Path) -> None:
+    sums: dict[tuple[int, int], float] = defaultdict(float)
+    for row in rows_of(attributions, "concept"):
+        sums[row["prompt_id"], row["position"]] += row["weight"]  # type: ignore[index, operator]
+    logits = {
+        (prompt["prompt_id"], token["position"]): token["logit"]
+        for prompt in summary_of(attributions)["prompts"]
+        for token in prompt["tokens"]
+    }
+    assert sums.keys() == logits.keys()
+    for token, logit in logits.items():
+        assert sums[token] == pytest.approx(logit, abs=1e-4)
+
+
+def test_listed_concepts_come_strongest_first_and_by_name(attributions: Path) -> None:
+    listed = [row for row in rows_of(attributions, "concept") if row["rank"] in (0, 1)]
+    first, second = listed[0::2], listed[1::2]
+    for one, other in zip(first, second, strict=True):
+        assert abs(one["weight"]) >= abs(other["weight"])  # type: ignore[arg-type]
+        assert str(one["ref"]).startswith("known:")
+        assert one["name"] in ("rain", "bread", "violin", "seven", "root", "wheel")
+
+
+def test_inputs_are_positions_the_network_saw_unmasked(attributions: Path) -> None:
+    rows = rows_of(attributions, "input")
+    pieces = {
+        prompt["prompt_id"]: prompt["prompt_pieces"] + [t["token"] for t in prompt["tokens"]]
+        for prompt in summary_of(attributions)["prompts"]
+    }
+    assert {row["rank"] for row in rows} == {0, 1, 2}
+    for row in rows:
+        source = int(str(row["ref"]).removeprefix("position:"))
+        assert source != row["position"]
+        prompt_pieces = pieces[row["prompt_id"]]  # type: ignore[index]
+        assert source >= len(prompt_pieces) or prompt_pieces[source] == row["name"]
+
+
+def test_training_rows_cite_text_that_stands_in_the_corpus(run: Run, attributions: Path) -> None:
+    documents = contracts.read(run.corpus.documents, contracts.DOCUMENTS).to_pylist()
+    text_of = {row["doc_id"]: row["text"] for row in documents if row["split"] == "train"}
+    for prompt in summary_of(attributions)["prompts"]:
+        cosines = [source["cosine"] for source in prompt["sources"]]
+        assert cosines == sorted(cosines, reverse=True)
+        assert len(cosines) == 2
+        for source in prompt["sources"]:
+            place = slice(source["start"], source["end"])
+            assert text_of[source["doc_id"]][place] == source["text"]
+            assert source["licence"] == "CC0-1.0"
+    assert len(rows_of(attributions, "training")) == 8
+
+
+def test_prompts_are_held_out_openings_of_all_domains(run: Run, attributions: Path) -> None:
+    origins = [prompt["origin"] for prompt in summary_of(attributions)["prompts"]]
+    assert {origin["split"] for origin in origins} == {"test"}
+    assert {origin["domain"] for origin in origins} == {"letters", "notes"}
+    assert len({origin["doc_id"] for origin in origins}) == 4
+
+
+def test_replayed_logits_are_recorded_ones_and_completeness_is_reported(
+    attributions: Path,
+) -> None:
+    found = json.loads((attributions / "summary.json").read_text())["inputs"]
+    assert found["largest_replay_error_logits"] < 1e-4
+    assert (found["n_nodes"], found["n_targets"]) == (4, 12)
+    assert found["completeness_error"] > 0
+
+
+def test_an_index_of_another_checkpoint_is_refused(run: Run, index: Path, tmp_path: Path) -> None:
+    other = write_checkpoint(tmp_path / "other", run.tokens, run.lifted, seed=5)
+    corpus = run.corpus
+    with pytest.raises(ContractError, match="was built for the checkpoint"):
+        attribute(other, index, run.tokens, corpus.documents, corpus.chunks, tmp_path, CONFIG)
+
+
+def test_a_citation_that_is_not_in_the_corpus_is_refused(
+    run: Run, index: Path, tmp_path: Path
+) -> None:
+    changed = pq.read_table(run.corpus.documents / "rows.parquet").to_pylist()
+    documents, target = tmp_path / "documents", tmp_path / "attributions"
+    documents.mkdir()
+    target.mkdir()
+    rows = ({**row, "text": row["text"].upper()} for row in changed)
+    contracts.write(rows, documents, contracts.DOCUMENTS)
+    with pytest.raises(ContractError, match=r"the index gives chunk .* another text"):
+        attribute(run.checkpoint, index, run.tokens, documents, run.corpus.chunks, target, CONFIG)
+
+
+def test_prompts_longer_than_any_chunk_are_refused(run: Run, index: Path, tmp_path: Path) -> None:
+    config = CONFIG.model_copy(update={"prompt_tokens_least": 50, "prompt_tokens_most": 53})
+    corpus = run.corpus
+    with pytest.raises(ValueError, match="begins with a chunk of 50 tokens or more"):
+        attribute(
+            run.checkpoint, index, run.tokens, corpus.documents, corpus.chunks, tmp_path, config
+        )
+
+
+def test_the_same_inputs_give_the_same_bytes(
+    run: Run, index: Path, attributions: Path, tmp_path: Path
+) -> None:
+    again = attributed(run, index, tmp_path / "attributions")
+    assert contracts.manifest_of(again).digest == contracts.manifest_of(attributions).digest
+
+
+def test_tokens_are_listed_as_they_stand_in_the_text(attributions: Path) -> None:
+    for prompt in summary_of(attributions)["prompts"]:
+        first = len(prompt["prompt_pieces"])
+        positions = [token["position"] for token in prompt["tokens"]]
+        assert positions == list(range(first, first + len(positions)))
+        orders = [token["order"] for token in prompt["tokens"]]
+        assert len(set(orders)) == len(orders)
+        assert len(prompt["prompt_weights"]) == first

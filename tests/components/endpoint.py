@@ -1,0 +1,64 @@
+"""An OpenAI-compatible endpoint on this machine that answers by a script."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Body = dict[str, object]
+Reply = tuple[int, str]
+"""Status and, of status 200, the text of the answer."""
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Remembers what it was asked; `reply` decides on (number of the request, its body)."""
+
+    def __init__(self, reply: Callable[[int, Body], Reply]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.reply = reply
+        self.asked: list[tuple[str, Body]] = []
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with self.server.lock:
+            self.server.asked.append((self.path, body))
+            number = len(self.server.asked)
+        status, text = self.server.reply(number, body)
+        answer = {
+            "id": "1", "object": "x", "created": 0, "model": "m",
+            "choices": [{"index": 0, "finish_reason": "stop", "text": text,
+                         "message": {"role": "assistant", "content": text}}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
+        }  # fmt: skip
+        payload = json.dumps(answer if status == 200 else {"error": {"message": text}}).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(reply: Callable[[int, Body], Reply]) -> Iterator[Endpoint]:
+    """The endpoint, while the context lasts."""
+    with Endpoint(reply) as endpoint:
+        thread = threading.Thread(target=endpoint.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield endpoint
+        finally:
+            endpoint.shutdown()
+            thread.join()
