@@ -1,6 +1,6 @@
 """The contracts as a Markdown table, made from `components/contracts.py`.
 
-    python docs/contracts_table.py      rewrites the table in docs/architecture.md
+python docs/contracts_table.py      rewrites the table in docs/architecture.md
 """
 
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from components import contracts  # noqa: E402 - a script, run from anywhere
+from components import contracts
 
 PAGE = Path(__file__).with_name("architecture.md")
 BEGIN, END = "<!-- contracts: begin -->", "<!-- contracts: end -->"

@@ -1,0 +1,1 @@
+"""ARTIFACTS: recipes, DAGs, plan, command line. No numbers are crunched here."""

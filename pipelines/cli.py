@@ -1,0 +1,200 @@
+"""`clearstory`: fetch, run, rerun, status, ui."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from components import fetch as packages
+from components import records, tracking
+from components.settings import Settings
+from pipelines import recipes
+from pipelines.recipe import Recipe
+
+app = typer.Typer(
+    help="The life cycle of inherently interpretable language models.",
+    no_args_is_help=True, pretty_exceptions_enable=False,
+)  # fmt: skip
+Result = TypeVar("Result")
+_EXPERIMENT = "clearstory"
+_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+RunsOption = Annotated[
+    Path, typer.Option("--runs", help="Folder of runs and artifacts.", envvar="CLEARSTORY_RUNS")
+]
+RecipeArgument = Annotated[str, typer.Argument(help="A recipe of pipelines/recipes.py.")]
+
+
+@app.command()
+def fetch(recipe: RecipeArgument = "demo") -> None:
+    """Fill the cache with the packages a recipe reads.  Example: clearstory fetch demo"""
+    _guarded(lambda: packages.fetch_all(recipes.named(recipe).packages))
+    print(f"{recipe} has what it needs. Next: clearstory run {recipe}")
+
+
+@app.command()
+def run(
+    recipe: RecipeArgument = "demo",
+    runs: RunsOption = Path("runs"),
+    settings_of: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one number, e.g. training.seed=1."),
+    ] = None,
+) -> None:
+    """Run a recipe on this machine; finished stages are reused.  Example: clearstory run demo"""
+    chosen = _guarded(lambda: recipes.changed(recipes.named(recipe), settings_of or []))
+    _run(chosen, _settings(chosen.name, runs))
+
+
+@app.command()
+def rerun(
+    run_id: Annotated[
+        str, typer.Argument(help="The run to start from; the latest if omitted.")
+    ] = "",
+    from_: Annotated[str, typer.Option("--from", help="This stage and all after it.")] = "",
+    only: Annotated[str, typer.Option("--only", help="This stage alone.")] = "",
+    runs: RunsOption = Path("runs"),
+) -> None:
+    """Run part of an earlier run again, reuse the rest.  Example: clearstory rerun --from train"""
+    _guarded(lambda: _rerun(_chosen(runs, run_id), from_, only, runs))
+
+
+@app.command()
+def status(
+    run_id: Annotated[str, typer.Argument(help="The latest run if omitted.")] = "",
+    runs: RunsOption = Path("runs"),
+) -> None:
+    """Show a run, task by task.  Example: clearstory status"""
+    folder = _guarded(lambda: _chosen(runs, run_id))
+    run_record = records.read_run(folder)
+    table = Table(title=f"{run_record.run_id}: {run_record.status}, {run_record.seconds:.0f} s")
+    for column in ("task", "status", "seconds", "overhead (s)", "why"):
+        table.add_column(
+            column, justify="right" if "s)" in column or column == "seconds" else "left"
+        )
+    for stage in records.read_stages(folder):
+        table.add_row(
+            stage.task, stage.status, f"{stage.seconds:.1f}", f"{stage.overhead_seconds:.2f}",
+            (stage.error.strip().splitlines() or [stage.why])[-1][:100],
+        )  # fmt: skip
+    Console().print(table)
+
+
+@app.command()
+def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs")) -> None:
+    """Open the MLflow UI on the runs of this folder.  Example: clearstory ui --port 5001"""
+    _guarded(lambda: _require_free(host, port))
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or tracking.default_uri(runs)
+    print(f"MLflow on {uri}: http://{host}:{port} (Ctrl-C ends it)")
+    raise typer.Exit(subprocess.call(tracking.ui_command(uri, host, port)))
+
+
+def _run(recipe: Recipe, settings: Settings) -> None:
+    from pipelines.lifecycle import lifecycle
+    from pipelines.local import run as run_locally
+
+    _guarded(lambda: packages.fetch_all(recipe.packages))
+    print(f"run {settings.run_id}: {recipe.summary}")
+    try:
+        record = run_locally(lifecycle(recipe), recipe, settings)
+    except KeyboardInterrupt:
+        _stop(f"stopped. Nothing is lost: `{settings.resume_command}` goes on.", _INTERRUPTED)
+    except RuntimeError as error:
+        log = settings.run_folder / "kfp.log"
+        _stop(f"{error}\nFull log: {log}\nResume with: {settings.resume_command}", _FAILED)
+    print(f"{record.run_id} finished in {record.seconds:.0f} s")
+    _print_results(settings.run_folder)
+
+
+def _print_results(folder: Path) -> None:
+    for stage in records.read_stages(folder):
+        for manifest in stage.outputs.values():
+            if manifest.contract == "Report":
+                print(f"  report   {Path(manifest.location) / 'report.html'}")
+    print(
+        f"  record   {folder}\n  review   clearstory ui\n  again    clearstory rerun --from STAGE"
+    )
+
+
+def _rerun(folder: Path, from_: str, only: str, runs: Path) -> None:
+    from pipelines.again import forced_from, only_stage
+
+    if bool(from_) == bool(only):
+        raise ValueError("Say either --from STAGE or --only STAGE.")
+    recipe = Recipe.model_validate_json((folder / "recipe.json").read_text())
+    settings = _settings(recipe.name, runs).model_copy(update={"origin": folder.name})
+    if from_:
+        _run(recipe, settings.model_copy(update={"force": forced_from(folder, from_)}))
+    else:
+        from pipelines.local import run as run_locally
+
+        settings = settings.model_copy(update={"force": (only,)})
+        run_locally(only_stage(folder, only), recipe, settings)
+        _print_results(settings.run_folder)
+
+
+def _settings(recipe: str, runs: Path) -> Settings:
+    from pipelines.local import new_run_id
+
+    root = runs.resolve()
+    return Settings(
+        run_id=new_run_id(recipe), recipe=recipe, pipeline="lifecycle", runs=str(root),
+        cache=str(packages.cache_folder()), commit=_commit(), experiment=_EXPERIMENT,
+        tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or tracking.default_uri(root),
+    )  # fmt: skip
+
+
+def _commit() -> str:
+    root = Path(__file__).resolve().parent
+    found = subprocess.run(
+        ["git", "-C", str(root), "describe", "--always", "--dirty=+dirty", "--abbrev=12"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return found.stdout.strip() or "unknown"
+
+
+def _chosen(runs: Path, run_id: str) -> Path:
+    made = sorted(path.parent for path in runs.glob("*/run.json"))
+    if not made:
+        raise ValueError(f"There are no runs in {runs.resolve()}. Begin with: clearstory run demo")
+    if not run_id:
+        return max(made, key=lambda folder: records.read_run(folder).started)
+    if runs / run_id not in made:
+        known = [folder.name for folder in made]
+        raise ValueError(f"There is no run {run_id!r}. {recipes.nearest(run_id, known)}")
+    return runs / run_id
+
+
+def _require_free(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ValueError(
+                f"Port {port} on {host} cannot be used ({error.strerror}); another program has it. "
+                f"Try: clearstory ui --port {port + 1}"
+            ) from error
+
+
+def _guarded(action: Callable[[], Result]) -> Result:
+    """Run `action`; what a person can get wrong ends as its message, not as a traceback."""
+    try:
+        return action()
+    except (ValueError, packages.FetchError) as error:
+        _stop(str(error), _BAD_INPUT)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise typer.Exit(code)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,205 @@
+"""The life cycle as a DAG: corpus to report, with a gate after every data stage.
+
+A config travels as JSON text, so a stage's key holds exactly what it was told. A gate's report is
+an input of the stages that read the data: they cannot start without it.
+"""
+
+from dataclasses import dataclass
+
+from kfp import dsl
+from kfp.dsl.graph_component import GraphComponent
+from kfp.dsl.pipeline_channel import PipelineChannel
+
+from components.atlas.component import annotate, canonicalise, chunk, embed, learn, tag
+from components.attribution.component import attribute
+from components.corpus.component import ingest
+from components.evaluation.component import evaluate
+from components.gates.component import check
+from components.index.component import build
+from components.midtraining.component import midtrain
+from components.packing.component import lift, pack
+from components.registry.component import promote
+from components.report.component import report
+from components.scaling.component import fit, measure
+from components.scaling.ladder import plan
+from components.steering.component import steer
+from components.training.component import train
+from pipelines.recipe import Recipe
+from pipelines.resources import LARGE, SMALL, place
+
+PARALLEL_POINTS = 2
+"""Points of the ladder that train at once."""
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """What the data side of the DAG hands to the rest."""
+
+    documents: PipelineChannel
+    chunks: PipelineChannel
+    vectors: PipelineChannel
+    concepts: PipelineChannel
+    labels: PipelineChannel
+    documents_checked: PipelineChannel
+    labels_checked: PipelineChannel
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The token stream, its gate and each concept's words."""
+
+    tokens: PipelineChannel
+    checked: PipelineChannel
+    lifted: PipelineChannel
+
+
+def lifecycle(recipe: Recipe) -> GraphComponent:
+    """The pipeline of one recipe; its only parameter is where the run happens (`Settings`)."""
+
+    @dsl.pipeline(name=f"lifecycle-{recipe.name}", description=f"Life cycle of {recipe.name}")
+    def dag(settings: str) -> None:
+        atlas = _atlas(recipe, settings)
+        packed = _packed(recipe, atlas, settings)
+        stream = {"tokens": packed.tokens, "checked": packed.checked, "settings": settings}
+        pretrained = train(
+            **stream, concepts=atlas.concepts, config=recipe.training.model_dump_json()
+        )
+        place(pretrained, LARGE)
+        midtrained = midtrain(
+            **stream, checkpoint=pretrained.outputs["checkpoint"],
+            config=recipe.midtraining.model_dump_json(),
+        )  # fmt: skip
+        place(midtrained, LARGE)
+        checkpoint = midtrained.outputs["midtrained"]
+        scored = evaluate(
+            **stream, checkpoint=checkpoint, config=recipe.evaluation.model_dump_json()
+        )
+        place(scored, LARGE)
+        law = _ladder(recipe, atlas, packed, settings)
+        attributions = _attributions(recipe, atlas, packed, checkpoint, settings)
+        steered = steer(
+            **stream, checkpoint=checkpoint, lifted=packed.lifted,
+            config=recipe.steering.model_dump_json(),
+        )  # fmt: skip
+        place(steered, LARGE)
+        version = promote(
+            checkpoint=checkpoint, scores=scored.outputs["scores"],
+            config=recipe.registry.model_dump_json(), settings=settings,
+        )  # fmt: skip
+        place(version, SMALL)
+        page = report(
+            documents=atlas.documents, concepts=atlas.concepts, labels=atlas.labels,
+            curve=pretrained.outputs["curve"], midtraining_curve=midtrained.outputs["curve"],
+            scores=scored.outputs["scores"], fit=law, attributions=attributions,
+            steering=steered.outputs["steering"], version=version.outputs["version"],
+            config=recipe.report.model_dump_json(), settings=settings,
+        )  # fmt: skip
+        place(page, SMALL)
+
+    return dag
+
+
+def _atlas(recipe: Recipe, settings: str) -> Atlas:
+    """Documents, chunks, tags, the concept library and the labels of every chunk."""
+    corpus = ingest(config=recipe.corpus.model_dump_json(), settings=settings)
+    place(corpus, SMALL)
+    documents = corpus.outputs["documents"]
+    documents_checked = _checked(recipe, documents, settings)
+    chunked = chunk(
+        documents=documents, checked=documents_checked,
+        config=recipe.chunking.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(chunked, SMALL)
+    chunks = chunked.outputs["chunks"]
+    chunks_checked = _checked(recipe, chunks, settings)
+    text = {"documents": documents, "chunks": chunks, "checked": chunks_checked}
+    embedded = embed(**text, config=recipe.embedding.model_dump_json(), settings=settings)
+    place(embedded, LARGE)
+    vectors = embedded.outputs["vectors"]
+    tagged = tag(
+        **text, vectors=vectors, config=recipe.tagging.model_dump_json(), settings=settings
+    )
+    place(tagged, LARGE)
+    tags = tagged.outputs["tags"]
+    tags_checked = _checked(recipe, tags, settings)
+    library = canonicalise(
+        tags=tags, chunks=chunks, checked=tags_checked,
+        config=recipe.library.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(library, LARGE)
+    concepts = library.outputs["concepts"]
+    learned = learn(
+        chunks=chunks, vectors=vectors, tags=tags, concepts=concepts,
+        checked=_checked(recipe, concepts, settings),
+        config=recipe.annotator.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(learned, SMALL)
+    labelled = annotate(
+        vectors=vectors, annotator=learned.outputs["annotator"],
+        config=recipe.labelling.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(labelled, SMALL)
+    labels = labelled.outputs["labels"]
+    return Atlas(
+        documents, chunks, vectors, concepts, labels, documents_checked,
+        _checked(recipe, labels, settings),
+    )  # fmt: skip
+
+
+def _packed(recipe: Recipe, atlas: Atlas, settings: str) -> Packed:
+    """The token stream with labels aligned to it, and the words each concept lifts."""
+    packed = pack(
+        documents=atlas.documents, chunks=atlas.chunks, concepts=atlas.concepts,
+        labels=atlas.labels, documents_checked=atlas.documents_checked,
+        labels_checked=atlas.labels_checked,
+        config=recipe.packing.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(packed, SMALL)
+    tokens = packed.outputs["tokens"]
+    checked = _checked(recipe, tokens, settings)
+    lifted = lift(
+        tokens=tokens, concepts=atlas.concepts, checked=checked,
+        config=recipe.lift.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(lifted, SMALL)
+    return Packed(tokens, checked, lifted.outputs["lifted"])
+
+
+def _ladder(recipe: Recipe, atlas: Atlas, packed: Packed, settings: str) -> PipelineChannel:
+    """Many small runs, and the law that is fitted to their curves."""
+    points = [point.model_dump_json() for point in plan(recipe.ladder)]
+    with dsl.ParallelFor(items=points, parallelism=PARALLEL_POINTS) as point:
+        measured = measure(
+            tokens=packed.tokens, concepts=atlas.concepts, checked=packed.checked,
+            config=point, settings=settings,
+        )  # fmt: skip
+        place(measured, LARGE)
+    fitted = fit(
+        curves=dsl.Collected(measured.outputs["curve"]),
+        config=recipe.fit.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(fitted, SMALL)
+    return fitted.outputs["fit"]
+
+
+def _attributions(
+    recipe: Recipe, atlas: Atlas, packed: Packed, checkpoint: PipelineChannel, settings: str
+) -> PipelineChannel:
+    """The index of training chunks, and generated text traced to it, to concepts and to inputs."""
+    text = {"documents": atlas.documents, "chunks": atlas.chunks, "settings": settings}
+    stream = {"tokens": packed.tokens, "checked": packed.checked, "checkpoint": checkpoint}
+    built = build(**text, **stream, vectors=atlas.vectors, config=recipe.index.model_dump_json())
+    place(built, LARGE)
+    traced = attribute(
+        **text, **stream, index=built.outputs["index"],
+        config=recipe.attribution.model_dump_json(),
+    )  # fmt: skip
+    place(traced, LARGE)
+    return traced.outputs["attributions"]
+
+
+def _checked(recipe: Recipe, artifact: PipelineChannel, settings: str) -> PipelineChannel:
+    """The gate report of one artifact."""
+    gate = check(artifact=artifact, config=recipe.gates.model_dump_json(), settings=settings)
+    place(gate, SMALL)
+    return gate.outputs["report"]

@@ -1,0 +1,69 @@
+"""What a person at a terminal meets when something is off."""
+
+import socket
+
+import pytest
+from typer.testing import CliRunner
+
+from pipelines import recipes
+from pipelines.cli import app
+from pipelines.recipe import Recipe
+
+runner = CliRunner()
+
+
+def test_an_unknown_recipe_gets_the_nearest_name():
+    done = runner.invoke(app, ["run", "demmo"])
+    assert done.exit_code == 2
+    assert "no recipe 'demmo'" in done.stderr
+    assert "demo" in done.stderr
+
+
+def test_an_unknown_key_gets_the_nearest_name(tmp_path):
+    done = runner.invoke(app, ["run", "debug", "--set", "training.sede=3", "--runs", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "training.sede" in done.stderr
+    assert "training.seed" in done.stderr
+
+
+def test_a_value_of_the_wrong_kind_is_refused_with_the_key(tmp_path):
+    done = runner.invoke(
+        app, ["run", "debug", "--set", "training.seed=many", "--runs", str(tmp_path)]
+    )
+    assert done.exit_code == 2
+    assert "training.seed" in done.stderr
+
+
+def test_set_changes_one_number_and_nothing_else():
+    before = recipes.debug()
+    after = recipes.changed(before, ["training.seed=7"])
+    assert after.training.seed == 7
+    assert recipes.changed(after, [f"training.seed={before.training.seed}"]) == before
+
+
+def test_the_ui_names_a_port_that_is_taken():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = runner.invoke(app, ["ui", "--port", str(port)])
+    assert done.exit_code == 2
+    assert f"clearstory ui --port {port + 1}" in done.stderr
+
+
+def test_status_without_runs_says_how_to_begin(tmp_path):
+    done = runner.invoke(app, ["status", "--runs", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "clearstory run demo" in done.stderr
+
+
+def test_rerun_wants_one_of_from_and_only(tmp_path):
+    (tmp_path / "r").mkdir()
+    done = runner.invoke(app, ["rerun", "--runs", str(tmp_path)])
+    assert done.exit_code == 2
+
+
+@pytest.mark.parametrize("name", sorted(recipes.RECIPES))
+def test_a_recipe_survives_its_wire_format(name):
+    recipe = recipes.named(name)
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
