@@ -71,14 +71,11 @@ def run_stage(
                 forced = "it was asked to run again"
                 why = forced if isinstance(found, Hit) else found.reason
                 run.execute(function, why)
+        _hand_over(run.output_artifacts, run.record.outputs)
+        _stop_at_failed_gate(run.record.outputs)
     except BaseException as error:
         run.fail(error)
         raise
-    for name, artifact in run.output_artifacts.items():
-        path = Path(artifact.path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(run.record.outputs[name].model_dump_json(indent=1))
-    _stop_at_failed_gate(run.record.outputs)
 
 
 @dataclass
@@ -235,6 +232,14 @@ def _passed(gates: Sequence[Artifact], inputs: Mapping[str, list[Manifest]]) -> 
             raise GateError(_failures(report))
         accepted[str(report["contract"])] = manifest
     return accepted
+
+
+def _hand_over(artifacts: Mapping[str, Artifact], outputs: Mapping[str, Manifest]) -> None:
+    """Give KFP the manifests, where it wants the bodies of the artifacts."""
+    for name, artifact in artifacts.items():
+        path = Path(artifact.path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(outputs[name].model_dump_json(indent=1))
 
 
 def _stop_at_failed_gate(outputs: Mapping[str, Manifest]) -> None:

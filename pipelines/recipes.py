@@ -64,7 +64,7 @@ def debug() -> Recipe:
         ),
         gates=CheckConfig(
             documents=DocumentBounds(min_documents=35),
-            chunks=ChunkBounds(min_chunks=80),
+            chunks=ChunkBounds(min_chunks=80, max_long_share=0.2),
             tags=TagBounds(
                 min_tagged_chunks=20, min_distinct_tags=40, min_mean_tags_per_chunk=1.0,
                 max_commonest_tag_share=0.8,

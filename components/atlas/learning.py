@@ -33,7 +33,7 @@ def learn(
     sample = _tagged(tags, concepts)
     cards_KD = _cards(concepts, str(encoder["name"]))
     prevalence_K = _prevalence(sample.labels_PK, config)
-    fitted, held_out = sample.split(config)
+    fitted, held_out = sample.split()
     comparison = {
         kind: _evaluation(
             _scorer(kind, fitted, cards_KD, vectors_ND, prevalence_K, config), held_out, vectors_ND
@@ -90,21 +90,21 @@ class _Sample:
     rows_P: NDArray[np.int64]
     labels_PK: Floats
 
-    def split(self, config: LearnConfig) -> tuple["_Sample", "_Sample"]:
-        """To fit on, and to compare on."""
-        n = len(self.rows_P)
-        order = np.random.default_rng(config.seed).permutation(n)
-        n_held_out = max(1, round(n * config.held_out))
-        if n_held_out >= n:
-            raise ValueError(
-                f"{n} tagged chunks leave none to learn from when {n_held_out} are held out; tag "
-                f"more chunks or lower held_out"
-            )
-        held_out, fitted = order[:n_held_out], np.sort(order[n_held_out:])
-        return self._rows(fitted), self._rows(np.sort(held_out))
+    held_out_P: NDArray[np.bool_]
+    """Tagged for comparing annotators, by the stage that drew the sample."""
 
-    def _rows(self, rows: NDArray[np.int64]) -> "_Sample":
-        return _Sample(self.rows_P[rows], self.labels_PK[rows])
+    def split(self) -> tuple["_Sample", "_Sample"]:
+        """To fit on, and to compare on."""
+        if not self.held_out_P.any() or self.held_out_P.all():
+            raise ValueError(
+                f"of {len(self.rows_P)} tagged chunks with concepts {self.held_out_P.sum()} are "
+                f"held out; annotators need some to learn from and some to be compared on: raise "
+                f"n_held_out or n_train where chunks are tagged"
+            )
+        return self._rows(~self.held_out_P), self._rows(self.held_out_P)
+
+    def _rows(self, kept_P: NDArray[np.bool_]) -> "_Sample":
+        return _Sample(self.rows_P[kept_P], self.labels_PK[kept_P], self.held_out_P[kept_P])
 
 
 def _tagged(tags: Path, concepts: Path) -> _Sample:
@@ -130,7 +130,15 @@ def _tagged(tags: Path, concepts: Path) -> _Sample:
     labels_PK = np.zeros((len(rows), library.num_rows), dtype=np.float32)
     for chunk_id, concept_id in pairs:
         labels_PK[place[chunk_id], concept_id] = 1.0
-    return _Sample(np.asarray(rows, dtype=np.int64), labels_PK)
+    held_out = set(_as_ints(contracts.json_file(tags, "sample.json")["held_out"]))
+    held_out_P = np.asarray([chunk_id in held_out for chunk_id in rows], dtype=np.bool_)
+    return _Sample(np.asarray(rows, dtype=np.int64), labels_PK, held_out_P)
+
+
+def _as_ints(listed: object) -> list[int]:
+    """A JSON list of whole numbers."""
+    assert isinstance(listed, list), f"a list of chunk ids, not {listed!r}"
+    return [int(item) for item in listed]
 
 
 def _cards(concepts: Path, encoder: str) -> Floats:

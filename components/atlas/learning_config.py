@@ -13,12 +13,9 @@ class LearnConfig(Config):
     """Three annotators fitted to the tagged sample; the best on held-out chunks is kept."""
 
     seed: NonNegativeInt = 0
-    held_out: Share = 0.2
-    """Share of the tagged chunks on which the three are compared."""
-
-    n_steps: PositiveInt = 300
+    n_steps: PositiveInt = 200
     lr: PositiveFloat = 0.02
-    n_unlabelled: PositiveInt = 1_024
+    n_unlabelled: PositiveInt = 512
     """Chunks of the corpus drawn a step as unlabelled ones."""
 
     anchor: NonNegativeFloat = 0.3

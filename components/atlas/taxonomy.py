@@ -1,6 +1,14 @@
-"""The fixed top level that concepts are sorted under: the nearest by embedding (paper §4)."""
+"""The fixed top level that concepts are sorted under: the nearest by embedding (paper §4).
+
+A parent that is near everything would collect whatever is odd, so a concept's cosine with a parent
+is measured against what that parent has with all concepts, in standard deviations.
+
+Shape suffixes: K concepts   P parents
+"""
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from components.embedding import Embedder
 
@@ -18,7 +26,7 @@ TOP_LEVEL: dict[str, str] = {
     "Computing and software": "source code, classes, files, parsing, networks, data structures",
     "Technology and engineering": "machines, vehicles, buildings, electricity, tools, industry",
     "Everyday life": "food, clothing, sport, games, home, work, money",
-    "Language and form": "words, grammar, documentation, lists, definitions, headings, formatting",
+    "Language and form": "grammar, vocabulary, spelling, pronouns, sentence, style of writing",
 }
 
 
@@ -26,4 +34,7 @@ def parents(cards: Sequence[str], encoder: Embedder) -> list[str]:
     """The parent of each card."""
     names = list(TOP_LEVEL)
     top_level = encoder.embed([f"{name}: {about}" for name, about in TOP_LEVEL.items()])
-    return [names[int(row)] for row in (encoder.embed(list(cards)) @ top_level.T).argmax(axis=1)]
+    cosine_KP = encoder.embed(list(cards)) @ top_level.T
+    spread_P = np.maximum(cosine_KP.std(axis=0), 1e-6)
+    nearest_K = ((cosine_KP - cosine_KP.mean(axis=0)) / spread_P).argmax(axis=1)
+    return [names[int(row)] for row in nearest_K]

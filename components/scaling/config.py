@@ -107,7 +107,7 @@ class FitConfig(Config):
     """Loss that the laws of the diffusion families describe."""
 
     huber_delta: PositiveFloat = 1e-3
-    bootstrap_draws: PositiveInt = 1000
+    bootstrap_draws: PositiveInt = 200
     """Resamples of the runs behind each 95% interval."""
 
     seed: NonNegativeInt = 0

@@ -13,7 +13,7 @@ import numpy as np
 from components.scaling.caveats import FEW_SIZES, MIN_RUNS_FOR_JOINT, caveats_of
 from components.scaling.config import FitConfig
 from components.scaling.isoflop import Exponents, Slice, fit_exponents, fit_slice
-from components.scaling.law import Floats, JointLaw, fit_joint
+from components.scaling.law import LAST_STEPS, RESAMPLE_STEPS, Floats, JointLaw, fit_joint
 from components.scaling.points import Point, Table, table
 
 MIN_SHARE_OF_DRAWS = 0.5
@@ -100,7 +100,11 @@ def fit_family(family: str, points: Sequence[Point], config: FitConfig) -> Famil
         joint=full.joint,
         joint_estimates=joint_estimates,
         predictions=predictions,
-        caveats=caveats_of(columns, full.slices, full.exponents, full.joint) + _bare(estimates),
+        caveats=[
+            *caveats_of(columns, full.slices, full.exponents, full.joint),
+            *_outside(columns, predictions),
+            *_bare(estimates),
+        ],
     )
 
 
@@ -165,6 +169,7 @@ def _laws(
         joint = fit_joint(
             columns.n_parameters_N, columns.n_tokens_N, columns.loss_nats_N,
             weight_N=weight_N, starts=starts, delta=delta,
+            steps=RESAMPLE_STEPS if starts else LAST_STEPS,
         )  # fmt: skip
     return _Resample(slices, fit_exponents(slices), joint)
 
@@ -257,6 +262,16 @@ def _estimate(
         return Estimate(reading(full), None, None, unit)
     low, high = np.percentile(values, [2.5, 97.5])
     return Estimate(reading(full), float(low), float(high), unit)
+
+
+def _outside(columns: Table, predictions: Sequence[Prediction]) -> list[str]:
+    smallest, largest = columns.n_parameters_N.min(), columns.n_parameters_N.max()
+    return [
+        f"the best size at {found.budget_flops:.3g} FLOPs, {found.optimal_parameters.value:.2g} "
+        f"parameters, lies outside the sizes tried ({smallest:.2g} to {largest:.2g})"
+        for found in predictions
+        if not smallest <= found.optimal_parameters.value <= largest
+    ]
 
 
 def _bare(estimates: dict[str, Estimate]) -> list[str]:

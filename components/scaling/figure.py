@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from components.scaling.families import FamilyFit
 from components.scaling.points import table
@@ -32,6 +33,7 @@ def draw(families: Mapping[str, FamilyFit], path: Path) -> None:
         axes.set_title(title, fontsize=10)
         axes.set_ylabel("held-out nats per token")
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=True, which="both", alpha=0.25)
         axes.legend(fontsize=7)
     figure.savefig(path, dpi=130, metadata={"Software": None})

@@ -27,6 +27,8 @@ MIN_LOG_SHARE = -12.0
 
 SCOUT_STEPS = 150
 LAST_STEPS = 3000
+RESAMPLE_STEPS = 200
+"""A resample starts from the full fit, so it is near; where it is not, the runs fix nothing."""
 KEPT_STARTS = 3
 """Starts that are followed to the end, the lowest after `SCOUT_STEPS`. Where runs are too few to
 fix the law the ground is flat, and following all of them takes minutes to learn nothing."""
@@ -82,12 +84,15 @@ def fit_joint(
     weight_N: Floats | None = None,
     starts: Sequence[JointLaw] = (),
     delta: float = HUBER_DELTA,
+    steps: int = LAST_STEPS,
 ) -> JointLaw:
     """The law of least objective over all starts: those given, else a grid of 54."""
     problem = _Problem.of(n_parameters_N, n_tokens_N, loss_nats_N, weight_N, delta)
     given = [problem.vector(law) for law in starts] or problem.grid()
-    scouted = sorted((_descend(problem, vector, SCOUT_STEPS) for vector in given), key=_height)
-    found = [_descend(problem, one.vector, LAST_STEPS) for one in scouted[:KEPT_STARTS]]
+    scouted = sorted(
+        (_descend(problem, vector, min(steps, SCOUT_STEPS)) for vector in given), key=_height
+    )
+    found = [_descend(problem, one.vector, steps) for one in scouted[:KEPT_STARTS]]
     best = min(found, key=_height)
     return problem.law(best.vector, best.height / SCALE)
 

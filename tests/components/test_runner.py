@@ -169,6 +169,8 @@ def test_a_gate_that_fails_stops_the_run_and_names_rule_value_and_rows(tmp_path,
     report = out(tmp_path, "GateReport")
     with pytest.raises(GateError, match=r"tags_short on tag: found 91, rows \[7\]"):
         run_stage(check, {"tags": tags}, [], report, NumberConfig(n=1), settings.model_dump_json())
+    assert records.read_stages(settings.run_folder)[0].status == "FAILED"
+    settings = settings.model_copy(update={"run_id": f"{settings.run_id}-next"})
     with pytest.raises(GateError, match="tags_short"):
         run_stage(
             label, {"tags": tags}, [report], out(tmp_path, "Labels"), NumberConfig(n=1),

@@ -37,7 +37,7 @@ def atlas(tmp_path: Path) -> dict[str, Path]:
     contracts.write(
         ({"chunk_id": row, **piece} for row in range(30)), folders["chunks"], contracts.CHUNKS
     )
-    (folders["tags"] / "sample.json").write_text("{}")
+    (folders["tags"] / "sample.json").write_text('{"held_out": [14, 15, 16, 17]}')
     names = list(TOPICS)
     tags = ({"chunk_id": row, "tag": names[row % 3], "kind": "content"} for row in range(18))
     contracts.write(tags, folders["tags"], contracts.TAGS)
