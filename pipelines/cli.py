@@ -44,7 +44,9 @@ def run(
     runs: RunsOption = Path("runs"),
     settings_of: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one number, e.g. training.seed=1."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change one number, e.g. training.training.seed=1."
+        ),
     ] = None,
 ) -> None:
     """Run a recipe on this machine; finished stages are reused.  Example: clearstory run demo"""

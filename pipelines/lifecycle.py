@@ -201,5 +201,6 @@ def _attributions(
 def _checked(recipe: Recipe, artifact: PipelineChannel, settings: str) -> PipelineChannel:
     """The gate report of one artifact."""
     gate = check(artifact=artifact, config=recipe.gates.model_dump_json(), settings=settings)
+    gate.set_display_name(f"check {artifact.name}")
     place(gate, SMALL)
     return gate.outputs["report"]

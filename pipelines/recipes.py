@@ -241,15 +241,14 @@ def named(name: str) -> Recipe:
 def changed(recipe: Recipe, settings: Sequence[str]) -> Recipe:
     """The recipe with some of its numbers changed, each given as KEY=VALUE with dots between."""
     values = recipe.model_dump(mode="json")
+    known = _keys(values)
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise ValueError(f"{setting!r} is not KEY=VALUE, for example training.seed=1")
-        *path, last = key.split(".")
-        place = values
-        for step in path:
-            place = _inside(place, step, key)
-        _inside_value(place, last, key)
+            raise ValueError(f"{setting!r} is not KEY=VALUE, for example training.training.seed=1")
+        if key not in known:
+            raise ValueError(f"There is no {key} in the recipe. {nearest(key, sorted(known))}")
+        place, last = known[key]
         place[last] = _parsed(text)
     try:
         return Recipe.model_validate(values)
@@ -260,24 +259,18 @@ def changed(recipe: Recipe, settings: Sequence[str]) -> Recipe:
 def nearest(name: str, known: Sequence[str]) -> str:
     """A hint for a name that is not known."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        return f"Did you mean {' or '.join(close)}?"
-    return f"There are {', '.join(known)}."
+    shown = close or list(known)[:10]
+    return f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(shown)}."
 
 
-def _inside(place: dict[str, object], step: str, key: str) -> dict[str, object]:
-    _inside_value(place, step, key)
-    inner = place[step]
-    if not isinstance(inner, dict):
-        raise ValueError(f"{key}: {step} holds one value, there is nothing inside it")
-    return inner
-
-
-def _inside_value(place: dict[str, object], step: str, key: str) -> None:
-    if step not in place:
-        parents = key.rsplit(".", 1)[0] + "." if "." in key else ""
-        known = [f"{parents}{name}" for name in place]
-        raise ValueError(f"There is no {key} in the recipe. {nearest(key, known)}")
+def _keys(values: dict[str, object], prefix: str = "") -> dict[str, tuple[dict[str, object], str]]:
+    """Every dotted key, with the dictionary its value lies in and its name there."""
+    found: dict[str, tuple[dict[str, object], str]] = {}
+    for name, value in values.items():
+        found[f"{prefix}{name}"] = (values, name)
+        if isinstance(value, dict):
+            found |= _keys(value, f"{prefix}{name}.")
+    return found
 
 
 def _parsed(text: str) -> object:

@@ -21,7 +21,7 @@ class NamingConfig(Config):
     """Whether the model also writes the description. The local one cannot: then the description
     lists the members a concept stands for."""
 
-    n_samples: PositiveInt = 3
+    n_samples: PositiveInt = 2
     """Names drawn from the model for each cluster, beside its members."""
 
     max_members_shown: PositiveInt = 10

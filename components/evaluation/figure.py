@@ -69,4 +69,4 @@ def _bars(axes: Axes, scores: Mapping[str, Score], colours: list[str]) -> None:
     axes.bar(list(scores), values, yerr=around.T.clip(min=0), color=colours, capsize=3)
     axes.tick_params(axis="x", rotation=30)
     for place, value in enumerate(values.tolist()):
-        axes.text(place, value, f"{value:.2f}", ha="center", va="bottom", fontsize=8)
+        axes.text(place, 0.0, f"{value:.2f}", ha="center", va="bottom", color="white", fontsize=9)

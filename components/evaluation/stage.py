@@ -210,10 +210,16 @@ def _cards(lm: LanguageModel, checkpoint: Path, config: EvaluateConfig) -> list[
             concept_id=concept,
             name=str(library[place]["name"]),
             description=str(library[place]["description"]),
-            tokens=" ".join(piece.strip() for piece in tokenizer.pieces(row_J.tolist())),
+            tokens=_readable(tokenizer.pieces(row_J.tolist())),
         )
         for place, concept, row_J in zip(chosen, ids, found_KJ, strict=True)
     ]
+
+
+def _readable(pieces: list[str]) -> str:
+    """Pieces with a letter or digit; halves of a character and punctuation say nothing."""
+    words = [piece.strip() for piece in pieces]
+    return " ".join(word for word in words if any(map(str.isalnum, word)) and "\ufffd" not in word)
 
 
 def _write_concepts(study: _Study, path: Path) -> None:

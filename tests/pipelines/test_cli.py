@@ -20,25 +20,30 @@ def test_an_unknown_recipe_gets_the_nearest_name():
 
 
 def test_an_unknown_key_gets_the_nearest_name(tmp_path):
-    done = runner.invoke(app, ["run", "debug", "--set", "training.sede=3", "--runs", str(tmp_path)])
+    done = runner.invoke(
+        app, ["run", "debug", "--set", "training.training.sede=3", "--runs", str(tmp_path)]
+    )
     assert done.exit_code == 2
-    assert "training.sede" in done.stderr
-    assert "training.seed" in done.stderr
+    assert "training.training.sede" in done.stderr
+    assert "training.training.seed" in done.stderr
 
 
 def test_a_value_of_the_wrong_kind_is_refused_with_the_key(tmp_path):
     done = runner.invoke(
-        app, ["run", "debug", "--set", "training.seed=many", "--runs", str(tmp_path)]
+        app, ["run", "debug", "--set", "training.training.seed=many", "--runs", str(tmp_path)]
     )
     assert done.exit_code == 2
-    assert "training.seed" in done.stderr
+    assert "training.training.seed" in done.stderr
 
 
 def test_set_changes_one_number_and_nothing_else():
     before = recipes.debug()
-    after = recipes.changed(before, ["training.seed=7"])
-    assert after.training.seed == 7
-    assert recipes.changed(after, [f"training.seed={before.training.seed}"]) == before
+    after = recipes.changed(before, ["training.training.seed=7"])
+    assert after.training.training.seed == 7
+    assert (
+        recipes.changed(after, [f"training.training.seed={before.training.training.seed}"])
+        == before
+    )
 
 
 def test_the_ui_names_a_port_that_is_taken():
