@@ -30,6 +30,9 @@ class Settings(Config):
     origin: str = ""
     """Run this one was started from (`rerun`), empty for a first run."""
 
+    resume_command: str = ""
+    """What a person types to go on after a failure: finished stages are reused."""
+
     @property
     def run_folder(self) -> Path:
         """Record, logs and progress of this run."""
@@ -39,8 +42,3 @@ class Settings(Config):
     def store_root(self) -> Path:
         """Root of the artifact store."""
         return Path(self.runs) / "store"
-
-    @property
-    def resume_command(self) -> str:
-        """What a person types to go on after a failure: finished stages are reused."""
-        return f"clearstory run {self.recipe}"

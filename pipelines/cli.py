@@ -1,12 +1,13 @@
 """`clearstory`: fetch, run, rerun, status, ui."""
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
@@ -22,6 +23,9 @@ app = typer.Typer(
     help="The life cycle of inherently interpretable language models.",
     no_args_is_help=True, pretty_exceptions_enable=False,
 )  # fmt: skip
+if TYPE_CHECKING:  # kfp takes a second to import, and most commands do not need it
+    from kfp.dsl.graph_component import GraphComponent
+
 Result = TypeVar("Result")
 _EXPERIMENT = "clearstory"
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
@@ -50,8 +54,10 @@ def run(
     ] = None,
 ) -> None:
     """Run a recipe on this machine; finished stages are reused.  Example: clearstory run demo"""
-    chosen = _guarded(lambda: recipes.changed(recipes.named(recipe), settings_of or []))
-    _run(chosen, _settings(chosen.name, runs))
+    changes = settings_of or []
+    chosen = _guarded(lambda: recipes.changed(recipes.named(recipe), changes))
+    again = ["run", recipe, *(word for change in changes for word in ("--set", change))]
+    _run(chosen, _settings(chosen.name, runs, again))
 
 
 @app.command()
@@ -94,24 +100,36 @@ def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs"
     _guarded(lambda: _require_free(host, port))
     uri = os.environ.get("MLFLOW_TRACKING_URI") or tracking.default_uri(runs)
     print(f"MLflow on {uri}: http://{host}:{port} (Ctrl-C ends it)")
-    raise typer.Exit(subprocess.call(tracking.ui_command(uri, host, port)))
+    environment = {**os.environ, **tracking.UI_ENVIRONMENT}
+    raise typer.Exit(subprocess.call(tracking.ui_command(uri, host, port), env=environment))
 
 
 def _run(recipe: Recipe, settings: Settings) -> None:
+    """The whole life cycle, and the notebook on what it left."""
     from pipelines.lifecycle import lifecycle
-    from pipelines.local import run as run_locally
+    from pipelines.notebook import MEET_A_DOCUMENT, execute
 
     _guarded(lambda: packages.fetch_all(recipe.packages))
+    _finish(lifecycle(recipe), recipe, settings)
+    folder = settings.run_folder
+    notebook = execute(MEET_A_DOCUMENT, folder, folder / MEET_A_DOCUMENT.name)
+    _print_results(folder)
+    print(f"  notebook {notebook}")
+
+
+def _finish(dag: "GraphComponent", recipe: Recipe, settings: Settings) -> None:
+    """Run a DAG to its end, or end here with what happened and the way on."""
+    from pipelines.local import run as run_locally
+
     print(f"run {settings.run_id}: {recipe.summary}")
     try:
-        record = run_locally(lifecycle(recipe), recipe, settings)
+        record = run_locally(dag, recipe, settings)
     except KeyboardInterrupt:
-        _stop(f"stopped. Nothing is lost: `{settings.resume_command}` goes on.", _INTERRUPTED)
+        _stop(f"stopped. Nothing is lost, resume with: {settings.resume_command}", _INTERRUPTED)
     except RuntimeError as error:
         log = settings.run_folder / "kfp.log"
         _stop(f"{error}\nFull log: {log}\nResume with: {settings.resume_command}", _FAILED)
     print(f"{record.run_id} finished in {record.seconds:.0f} s")
-    _print_results(settings.run_folder)
 
 
 def _print_results(folder: Path) -> None:
@@ -130,22 +148,24 @@ def _rerun(folder: Path, from_: str, only: str, runs: Path) -> None:
     if bool(from_) == bool(only):
         raise ValueError("Say either --from STAGE or --only STAGE.")
     recipe = Recipe.model_validate_json((folder / "recipe.json").read_text())
-    settings = _settings(recipe.name, runs).model_copy(update={"origin": folder.name})
+    part = ["--from", from_] if from_ else ["--only", only]
+    settings = _settings(recipe.name, runs, ["rerun", folder.name, *part])
+    settings = settings.model_copy(update={"origin": folder.name})
     if from_:
         _run(recipe, settings.model_copy(update={"force": forced_from(folder, from_)}))
     else:
-        from pipelines.local import run as run_locally
-
-        settings = settings.model_copy(update={"force": (only,)})
-        run_locally(only_stage(folder, only), recipe, settings)
+        dag = only_stage(folder, only)
+        _finish(dag, recipe, settings.model_copy(update={"force": (only,)}))
         _print_results(settings.run_folder)
 
 
-def _settings(recipe: str, runs: Path) -> Settings:
+def _settings(recipe: str, runs: Path, again: list[str]) -> Settings:
     from pipelines.local import new_run_id
 
     root = runs.resolve()
+    elsewhere = [] if root == Path("runs").resolve() else ["--runs", str(runs)]
     return Settings(
+        resume_command=shlex.join(["clearstory", *again, *elsewhere]),
         run_id=new_run_id(recipe), recipe=recipe, pipeline="lifecycle", runs=str(root),
         cache=str(packages.cache_folder()), commit=_commit(), experiment=_EXPERIMENT,
         tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or tracking.default_uri(root),

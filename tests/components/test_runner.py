@@ -62,6 +62,7 @@ def settings(tmp_path: Path, tracking_uri: str) -> Settings:
         run_id=tmp_path.name, recipe="debug", pipeline="lifecycle", runs=str(tmp_path / "runs"),
         cache=str(tmp_path / "cache"), tracking_uri=tracking_uri,
         experiment="clearstory", commit="abc",
+        resume_command="clearstory run debug",
     )  # fmt: skip
 
 

@@ -67,8 +67,10 @@ def write_concepts(folder: Path) -> Path:
     return folder
 
 
-def write_checkpoint(folder: Path, tokens: Path, family: str = "cdlm_concept") -> Path:
-    """An untrained network for these tokens."""
+def write_checkpoint(
+    folder: Path, tokens: Path, family: str = "cdlm_concept", n_known: int = len(CONCEPTS)
+) -> Path:
+    """An untrained network for these tokens, or for a smaller library than theirs."""
     folder.mkdir(parents=True)
     tokenizer = Tokenizer(tokens / "tokenizer.json")
     network = NetworkConfig.model_validate(
@@ -79,7 +81,7 @@ def write_checkpoint(folder: Path, tokens: Path, family: str = "cdlm_concept") -
     )  # fmt: skip
     lm = LanguageModel(
         network.language_model(
-            vocab_size=tokenizer.vocab_size, n_known=len(CONCEPTS), specials=tokenizer.specials
+            vocab_size=tokenizer.vocab_size, n_known=n_known, specials=tokenizer.specials
         )
     )
     checkpoints.save(lm, folder)

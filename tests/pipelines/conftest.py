@@ -34,7 +34,7 @@ def settings_in(folder: Path, recipe: str = "debug") -> Settings:
     return Settings(
         run_id=local.new_run_id(recipe), recipe=recipe, pipeline="lifecycle", runs=str(folder),
         cache=str(folder / "cache"), tracking_uri=tracking.default_uri(folder),
-        experiment="clearstory", commit="test",
+        experiment="clearstory", commit="test", resume_command="clearstory run debug",
     )  # fmt: skip
 
 

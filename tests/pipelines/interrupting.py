@@ -1,4 +1,4 @@
-"""A run in a process of its own that gets Ctrl-C at the moment a given task has begun."""
+"""A command in a process of its own that gets Ctrl-C at the moment a given task has begun."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,28 +29,31 @@ class Interrupted:
         return {stage.task: stage for stage in records.read_stages(self.folder)}
 
 
-def run_until(task: str, runs: Path) -> Interrupted:
-    """Run `debug` in `runs` and interrupt it as soon as `task` says that it works."""
-    command = [sys.executable, "-m", "pipelines.cli", "run", "debug", "--runs", str(runs)]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+def interrupt_in(task: str, arguments: Sequence[str], runs: Path) -> Interrupted:
+    """Run `clearstory ARGUMENTS` and interrupt it as soon as `task` says that it works."""
+    known = set(runs.glob("*/progress.jsonl"))
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env=environment,
+        [sys.executable, "-m", "pipelines.cli", *arguments, "--runs", str(runs)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
     ) as process:  # fmt: skip
-        folder = _wait_for(task, runs, process)
+        folder = _wait_for(task, runs, known, process)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=120)
     return Interrupted(process.returncode, output, folder)
 
 
-def _wait_for(task: str, runs: Path, process: "subprocess.Popen[str]") -> Path:
-    """The run's folder, once its progress names the task; blocks on the process's own clock."""
+def _wait_for(task: str, runs: Path, known: set[Path], process: "subprocess.Popen[str]") -> Path:
+    """The new run's folder, once its progress names the task."""
+    assert process.stdout is not None
+    lines: list[str] = []
     poll = selectors.DefaultSelector()
-    known = set(runs.glob("*/progress.jsonl"))
+    poll.register(process.stdout, selectors.EVENT_READ)
     while process.poll() is None:
-        poll.select(timeout=0.05)
+        if poll.select(timeout=0.05):
+            lines.append(process.stdout.readline())
         for path in set(runs.glob("*/progress.jsonl")) - known:
             told = [json.loads(line) for line in path.read_text().splitlines() if line]
             if any(line["task"] == task and line["kind"] == "start" for line in told):
                 return path.parent
-    raise AssertionError(f"the run ended before {task} began")
+    raise AssertionError(f"the command ended before {task} began:\n{''.join(lines)}")

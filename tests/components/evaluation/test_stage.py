@@ -98,6 +98,13 @@ def test_a_window_longer_than_the_network_reads_is_refused(tokens, tmp_path):
         evaluated(tokens, tmp_path, config=config)
 
 
+def test_tokens_labelled_with_a_larger_library_are_refused(tokens, tmp_path):
+    checkpoint = write_checkpoint(tmp_path / "checkpoint", tokens, n_known=3)
+    (tmp_path / "scores").mkdir()
+    with pytest.raises(ValueError, match=r"carry concept 4, but the checkpoint knows 0 … 2"):
+        evaluate(checkpoint, tokens, tmp_path / "scores", CONFIG)
+
+
 def test_the_unigram_counts_training_text_alone(tokens):
     stream = TokenStream(tokens)
     nats_V = unigram_nats(stream, CONFIG)
