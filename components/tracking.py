@@ -29,6 +29,7 @@ _FLUSH_SECONDS = 5.0
 _METRICS_PER_BATCH = 1000
 _PARAMS_PER_BATCH = 100
 _PARAM_CHARS = 500
+_DESCRIPTION_CHARS = 5000
 _SHOWN_SUFFIXES = {".png", ".html", ".json", ".csv", ".md"}
 _SHOWN_BYTES = 8_000_000
 _MLFLOW_STATUS = {
@@ -195,9 +196,17 @@ class StageRun:
         made = known[0] if known else client.create_model_version(
             name, f"runs:/{self._run_id}/checkpoint", self._run_id,
             tags={"checkpoint_digest": digest, _RUN_TAG: self._settings.run_id},
-            description=(Path(manifest.location) / "card.md").read_text(),
+            description=_cut((Path(manifest.location) / "card.md").read_text()),
         )  # fmt: skip
         client.set_registered_model_alias(name, str(version["alias"]), made.version)
+
+
+def _cut(card: str) -> str:
+    """A card as a description, which MLflow limits; the whole card is an artifact of the run."""
+    rest = "\n… the whole card is `model_version/card.md` of the run."
+    if len(card) <= _DESCRIPTION_CHARS:
+        return card
+    return card[: _DESCRIPTION_CHARS - len(rest)] + rest
 
 
 def close_stage(settings: Settings, record: StageRecord) -> None:

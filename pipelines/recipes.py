@@ -113,7 +113,7 @@ def debug() -> Recipe:
             embedder="hashing",
         ),
         ladder=LadderConfig(
-            families=("cdlm",), budgets_flops=(2e9, 4e9),
+            families=("cdlm",), budgets_flops=(4e8, 8e8),
             sizes=tuple(
                 Size(width=width, n_layers=1, n_heads=2, n_kv_heads=1, mlp_width=2 * width)
                 for width in (8, 16, 24)
@@ -124,7 +124,7 @@ def debug() -> Recipe:
             ),
             evaluation_tokens=2_000,
         ),
-        fit=FitConfig(bootstrap_draws=100),
+        fit=FitConfig(bootstrap_draws=30),
         index=BuildConfig(
             length=64, n_fitted=100, n_held_back=15, n_held_out=15, hidden_width=32, n_steps=60,
             batch_pairs=32, recall_queries=30,
@@ -196,15 +196,19 @@ def demo() -> Recipe:
                 "code": 0.25,
             },
         ),
-        evaluation=EvaluateConfig(length=256, embedder=encoder),
+        evaluation=EvaluateConfig(
+            length=256, embedder=encoder, batch_sequences=16, max_tokens=100_000
+        ),
         ladder=LadderConfig(
             families=("cdlm", "cdlm_concept"), budgets_flops=(1.5e11, 4.5e11),
             sizes=tuple(
-                Size(width=width, n_layers=2, n_heads=2, n_kv_heads=1, mlp_width=2 * width)
+                Size(width=width, n_layers=2, n_heads=2, n_kv_heads=1, mlp_width=4 * width)
                 for width in (24, 48, 96)
             ),
             training=PointTraining(
-                length=256, block=32, batch_sequences=4, rank=8,
+                length=128, block=32, batch_sequences=4, rank=8,
+                top_k=16,
+                top_k_unknown=32,
                 optim=OptimConfig(peak_lr=6e-3, warmup=0.05, decay=0.2),
             ),
             evaluation_tokens=40_000,
