@@ -36,6 +36,13 @@ def test_a_notebook_sees_the_run_and_keeps_its_outputs_in_the_copy(tmp_path):
     assert nbformat.read(notebook, as_version=4).cells[0].outputs == []
 
 
+def test_the_notebook_meets_a_document_of_the_walk(walk, tmp_path):
+    written = execute(MEET_A_DOCUMENT, walk.folder, tmp_path / "out.ipynb")
+    cells = nbformat.read(written, as_version=4).cells
+    shown = [cell for cell in cells if cell.cell_type == "code" and cell.outputs]
+    assert len(shown) > 5
+
+
 def test_a_cell_that_fails_stops_with_its_own_traceback(tmp_path):
     notebook = _notebook(tmp_path / "in.ipynb", "raise KeyError('the reason')")
     with pytest.raises(CellExecutionError, match="the reason"):
