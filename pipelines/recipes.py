@@ -174,7 +174,7 @@ def demo() -> Recipe:
         embedding=EmbedConfig(encoder=encoder),
         tagging=TagConfig(tagger="language_model", encoder=encoder),
         library=CanonicaliseConfig(
-            encoder=encoder, sweep=(200, 240, 280, 320, 360),
+            encoder=encoder, sweep=(260, 300, 340, 380),
             naming=NamingConfig(namer="language_model"),
         ),
         annotator=LearnConfig(),

@@ -1,0 +1,10 @@
+"""`make bench`: every contest on one thread, one line each."""
+
+import torch
+
+from benchmarks import dependence, generation
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for benchmark in (generation, dependence):
+        print(benchmark.contest(), flush=True)
