@@ -15,6 +15,8 @@ from pathlib import Path
 
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
+from mlflow.store.model_registry import sqlalchemy_store as _registry_store  # noqa: F401
+from mlflow.store.tracking import sqlalchemy_store as _tracking_store  # noqa: F401
 from mlflow.tracking import MlflowClient
 
 from components import contracts
@@ -24,6 +26,8 @@ from components.records import RunRecord, StageRecord
 from components.settings import Settings
 from model.config import Config
 from model.events import Event
+
+# MLflow would load its stores at the first call; loaded here, they count as what they are: imports.
 
 _FLUSH_SECONDS = 5.0
 _METRICS_PER_BATCH = 1000

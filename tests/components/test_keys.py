@@ -24,5 +24,9 @@ def test_a_key_covers_the_modules_that_its_stage_reaches_and_not_what_wraps_stag
     assert "components.runner" not in code
 
 
+def test_a_key_covers_modules_that_are_started_by_name():
+    assert {"components.rank", "model.zero"} <= keys.code_of("components.training.stage").keys()
+
+
 def test_differences_are_said_in_words():
     assert key(n=2).differences(key()) == ["config.n: 1 -> 2"]
