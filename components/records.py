@@ -36,6 +36,9 @@ class StageRecord(Config):
     overhead_seconds: float = 0.0
     """Wall time of key, lease, commit and tracking."""
 
+    import_seconds: float
+    """From the start of the task's process to the stage: interpreter, kfp, the stage's imports."""
+
     key: str
     why: str
     """Why it ran, or that it was reused."""

@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+import psutil
+
 from components import contracts, keys, records, tracking
 from components.contracts import Contract, ContractError, Manifest
 from components.provenance import Provenance
@@ -123,6 +125,7 @@ class _Run:
             task=name, stage=stage, status="RUNNING", started=datetime.now(UTC).isoformat(),
             key=key.digest, why="", config=config.model_dump(mode="json"), inputs=manifests,
             gates={}, outputs={}, pid=os.getpid(),
+            import_seconds=time.time() - psutil.Process().create_time(),
         )  # fmt: skip
         return _Run(
             name=name, settings=settings, config=config, store=Store(settings.store_root), key=key,

@@ -30,7 +30,7 @@ class Settings(Config):
     origin: str = ""
     """Run this one was started from (`rerun`), empty for a first run."""
 
-    resume_command: str = ""
+    resume_command: str
     """What a person types to go on after a failure: finished stages are reused."""
 
     @property

@@ -152,7 +152,10 @@ class StageRun:
             return
         self._flush()
         now = _now_ms()
-        metrics = [Metric("seconds", record.seconds, now, 0)]
+        metrics = [
+            Metric("seconds", record.seconds, now, 0),
+            Metric("import_seconds", record.import_seconds, now, 0),
+        ]
         tags = {"clearstory.status": record.status, "clearstory.why": record.why[:5000]}
         for name, manifest in record.outputs.items():
             tags[f"output.{name}"] = manifest.digest

@@ -82,13 +82,14 @@ def status(
     folder = _guarded(lambda: _chosen(runs, run_id))
     run_record = records.read_run(folder)
     table = Table(title=f"{run_record.run_id}: {run_record.status}, {run_record.seconds:.0f} s")
-    for column in ("task", "status", "seconds", "overhead (s)", "why"):
+    for column in ("task", "status", "seconds", "overhead (s)", "imports (s)", "why"):
         table.add_column(
             column, justify="right" if "s)" in column or column == "seconds" else "left"
         )
     for stage in records.read_stages(folder):
         table.add_row(
             stage.task, stage.status, f"{stage.seconds:.1f}", f"{stage.overhead_seconds:.2f}",
+            f"{stage.import_seconds:.1f}",
             (stage.error.strip().splitlines() or [stage.why])[-1][:100],
         )  # fmt: skip
     Console().print(table)

@@ -150,14 +150,14 @@ def demo() -> Recipe:
         rank=32,
     )  # fmt: skip
     training = TrainingConfig(
-        n_tokens=2_600_000, batch_sequences=12, length=256, validations=4,
+        n_tokens=2_200_000, batch_sequences=12, length=256, validations=4,
         optim=OptimConfig(peak_lr=2e-3, warmup=0.03, decay=0.2),
         noise=NoiseConfig(),
         objective=ObjectiveConfig(reduction="block_mean", sparse_from=0.8),
     )  # fmt: skip
     return Recipe(
         name="demo", seed=0,
-        summary="5 MB of text, a library of 150 concepts or more, 2.9 M training tokens, "
+        summary="5 MB of text, a library of 150 concepts or more, 2.5 M training tokens, "
         "about 25 minutes on two cores",
         corpus=CorpusConfig(
             max_chars=12_000,
