@@ -56,7 +56,10 @@ class StageKey(Config):
 
     def differences(self, other: "StageKey") -> list[str]:
         """Which parts differ from another key of the same stage, in words."""
-        here, there = _flat(self.model_dump(mode="json")), _flat(other.model_dump(mode="json"))
+        here, there = (
+            flattened(self.model_dump(mode="json")),
+            flattened(other.model_dump(mode="json")),
+        )
         return [
             f"{name}: {there.get(name, 'absent')} -> {here.get(name, 'absent')}"
             for name in sorted(here.keys() | there.keys())
@@ -129,11 +132,12 @@ def _source(name: str) -> Path | None:
     return None
 
 
-def _flat(value: object, prefix: str = "") -> dict[str, str]:
-    if isinstance(value, dict):
+def flattened(value: object, prefix: str = "") -> dict[str, str]:
+    """Nested dictionaries as one, keys joined by dots, values as text."""
+    if isinstance(value, Mapping):
         return {
             name: text
             for key, inner in value.items()
-            for name, text in _flat(inner, f"{prefix}.{key}" if prefix else str(key)).items()
+            for name, text in flattened(inner, f"{prefix}.{key}" if prefix else str(key)).items()
         }
     return {prefix: str(value)}

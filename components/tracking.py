@@ -7,7 +7,6 @@ file and, flattened, as parameters.
 
 import fcntl
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from mlflow.tracking import MlflowClient
 
 from components import contracts
 from components.contracts import Manifest
-from components.keys import StageKey
+from components.keys import StageKey, flattened
 from components.records import RunRecord, StageRecord
 from components.settings import Settings
 from model.config import Config
@@ -48,21 +47,6 @@ _RUN_TAG, _TASK_TAG = "clearstory.run_id", "clearstory.task"
 def default_uri(runs: Path) -> str:
     """SQLite beside the runs: MLflow's own default is a folder it no longer accepts."""
     return f"sqlite:///{(runs / 'mlflow.db').resolve()}"
-
-
-UI_ENVIRONMENT = {
-    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-}
-"""The server starts in seconds without its job runner, and calls nobody."""
-
-
-def ui_command(uri: str, host: str, port: int) -> list[str]:
-    """The command that serves MLflow's UI for a store."""
-    return [
-        sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--host", host,
-        "--port", str(port), "--workers", "1",
-    ]  # fmt: skip
 
 
 class PipelineRun:
@@ -239,7 +223,11 @@ def _client(settings: Settings) -> MlflowClient:
         if client.get_experiment_by_name(settings.experiment) is None:
             root = Path(settings.runs) / "mlflow-artifacts" / settings.experiment
             local = settings.tracking_uri.startswith("sqlite:")
-            client.create_experiment(settings.experiment, root.as_uri() if local else None)
+            client.create_experiment(
+                settings.experiment,
+                root.as_uri() if local else None,
+                tags={"mlflow.experimentKind": "custom_model_development"},
+            )
     return client
 
 
@@ -269,6 +257,7 @@ def _create_or_get(
         shared = {
             _RUN_TAG: settings.run_id, "clearstory.recipe": settings.recipe,
             "clearstory.pipeline": settings.pipeline, "mlflow.source.git.commit": settings.commit,
+            "mlflow.source.name": settings.resume_command, "mlflow.source.type": "PROJECT",
         }  # fmt: skip
         if settings.origin:
             shared["clearstory.origin"] = settings.origin
@@ -297,16 +286,8 @@ def _score_metrics(manifest: Manifest, now: int) -> list[Metric]:
 
 def _params(values: Mapping[str, object]) -> list[Param]:
     """Flattened and short: the whole config is a file, a parameter is for the table's columns."""
-    flat = list(_flat(values, ""))[:_PARAMS_PER_BATCH]
+    flat = list(flattened(values).items())[:_PARAMS_PER_BATCH]
     return [Param(name, text) for name, text in flat if len(text) <= _PARAM_CHARS]
-
-
-def _flat(value: object, prefix: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(inner, f"{prefix}.{key}" if prefix else str(key))
-    else:
-        yield prefix, str(value)
 
 
 def _now_ms() -> int:

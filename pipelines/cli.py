@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -98,11 +97,12 @@ def status(
 @app.command()
 def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs")) -> None:
     """Open the MLflow UI on the runs of this folder.  Example: clearstory ui --port 5001"""
-    _guarded(lambda: _require_free(host, port))
+    from pipelines.ui import require_free, serve
+
+    _guarded(lambda: require_free(host, port))
     uri = os.environ.get("MLFLOW_TRACKING_URI") or tracking.default_uri(runs)
     print(f"MLflow on {uri}: http://{host}:{port} (Ctrl-C ends it)")
-    environment = {**os.environ, **tracking.UI_ENVIRONMENT}
-    raise typer.Exit(subprocess.call(tracking.ui_command(uri, host, port), env=environment))
+    raise typer.Exit(serve(uri, host, port))
 
 
 def _run(recipe: Recipe, settings: Settings) -> None:
@@ -192,18 +192,6 @@ def _chosen(runs: Path, run_id: str) -> Path:
         known = [folder.name for folder in made]
         raise ValueError(f"There is no run {run_id!r}. {recipes.nearest(run_id, known)}")
     return runs / run_id
-
-
-def _require_free(host: str, port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise ValueError(
-                f"Port {port} on {host} cannot be used ({error.strerror}); another program has it. "
-                f"Try: clearstory ui --port {port + 1}"
-            ) from error
 
 
 def _guarded(action: Callable[[], Result]) -> Result:

@@ -6,7 +6,9 @@ happens the run and its MLflow parent are closed, children are stopped and the w
 """
 
 import contextlib
+import importlib.metadata
 import os
+import platform
 import secrets
 import signal
 import time
@@ -48,7 +50,11 @@ def run(dag: GraphComponent, recipe: Recipe, settings: Settings) -> RunRecord:
     (folder / "recipe.json").write_text(recipe.model_dump_json(indent=1))
     (folder / "settings.json").write_text(settings.model_dump_json(indent=1))
     parent = tracking.PipelineRun(settings)
-    files = {"recipe.json": recipe.model_dump_json(indent=1), "pipeline.yaml": ir.read_text()}
+    files = {
+        "recipe.json": recipe.model_dump_json(indent=1),
+        "pipeline.yaml": ir.read_text(),
+        "environment.txt": _environment_text(),
+    }
     run_id = parent.begin({"recipe": recipe.name, "seed": recipe.seed}, files)
     record = RunRecord(
         run_id=settings.run_id, recipe=recipe.name, status="RUNNING", commit=settings.commit,
@@ -75,6 +81,12 @@ def run(dag: GraphComponent, recipe: Recipe, settings: Settings) -> RunRecord:
         records.write_run(record, folder)
         parent.finish(record, records.read_stages(folder))
     return record
+
+
+def _environment_text() -> str:
+    """Python and every installed distribution, as `pip freeze` would write them."""
+    found = {f"{each.name}=={each.version}" for each in importlib.metadata.distributions()}
+    return "\n".join([f"# Python {platform.python_version()}", *sorted(found)]) + "\n"
 
 
 def _through_kfp(dag: GraphComponent, settings: Settings) -> None:

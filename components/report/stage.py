@@ -102,7 +102,7 @@ def _headlines(phases: list[tuple[str, Curve]], scores: Scores) -> list[Fact]:
     for name, prefix in (
         ("concept contribution", "concept_contribution"),
         ("concept AUROC", "concept_auroc_macro"),
-        ("without the residual", "cost_of_residual_zero"),
+        ("cost of zeroing the residual", "cost_of_residual_zero"),
     ):
         if scores.has(prefix):
             score = scores.first(prefix)

@@ -21,7 +21,8 @@ def _run(folder: Path, *tasks: str) -> Path:
         written = contracts.manifest_of(artifact).model_copy(update={"location": str(artifact)})
         record = StageRecord(
             task=task, stage=task, status="FINISHED", started=f"2026-01-01T00:00:0{number}",
-            key="k", why="", config={}, inputs={}, gates={}, outputs={"labels": written}, pid=1, import_seconds=0.5,
+            key="k", why="", config={}, inputs={}, gates={}, outputs={"labels": written}, pid=1,
+            import_seconds=0.5,
         )  # fmt: skip
         records.write_stage(record, folder)
     return folder

@@ -58,7 +58,7 @@ def test_a_child_shows_config_inputs_and_digests(walk):
 def test_the_report_is_an_artifact_of_the_parent(walk):
     client = MlflowClient(tracking_uri=walk.settings.tracking_uri)
     files = {file.path for file in client.list_artifacts(walk.record.parent_run)}
-    assert {"report.html", "recipe.json", "pipeline.yaml"} <= files
+    assert {"report.html", "recipe.json", "pipeline.yaml", "environment.txt"} <= files
 
 
 def test_the_checkpoint_is_a_registered_candidate_with_its_scores(walk):
