@@ -1,0 +1,126 @@
+"""The recipe `debug`: 40 documents written for the tests, two layers, nothing to download."""
+
+from pathlib import Path
+
+from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
+from components.atlas.learning_config import AnnotateConfig, LearnConfig
+from components.atlas.library_config import CanonicaliseConfig, NamingConfig
+from components.attribution.config import AttributeConfig
+from components.corpus.config import CorpusConfig, FolderSource
+from components.evaluation.config import EvaluateConfig
+from components.gates.config import (
+    CheckConfig,
+    ChunkBounds,
+    ConceptBounds,
+    DocumentBounds,
+    LabelBounds,
+    LiftedBounds,
+    TagBounds,
+    TokenBounds,
+)
+from components.index.config import BuildConfig
+from components.launch import RanksConfig
+from components.midtraining.config import NOISE, OBJECTIVE, MidtrainConfig
+from components.packing.config import LiftConfig, PackConfig
+from components.registry.config import PromoteConfig
+from components.report.config import ReportConfig
+from components.scaling.config import FitConfig, LadderConfig, PointTraining, Size
+from components.steering.config import SteerConfig
+from components.training.config import TrainConfig
+from model.config import NetworkConfig
+from model.sampling_config import SamplingConfig
+from model.train_config import ObjectiveConfig, OptimConfig, TrainingConfig
+from pipelines.recipe import Recipe
+
+_DOCUMENTS = Path(__file__).resolve().parent.parent / "tests" / "data"
+_RANKS = RanksConfig(ranks=1, threads=1)
+_GATES = CheckConfig(
+    documents=DocumentBounds(min_documents=35),
+    chunks=ChunkBounds(min_chunks=80, max_long_share=0.2),
+    tags=TagBounds(
+        min_tagged_chunks=20, min_distinct_tags=40, min_mean_tags_per_chunk=1.0,
+        max_commonest_tag_share=0.8,
+    ),
+    concepts=ConceptBounds(min_concepts=8, max_prevalence=0.5),
+    labels=LabelBounds(min_labelled_chunks=60, min_concepts=8, max_commonest_concept_share=0.9),
+    lifted=LiftedBounds(min_words=20, min_concepts=5),
+    tokens=TokenBounds(min_train_tokens=5_000, min_labelled_share=0.5),
+)  # fmt: skip
+_NETWORK = NetworkConfig(
+    width=32, n_layers=2, n_heads=4, n_kv_heads=2, mlp_width=64, max_length=64, block=16,
+    rank=8, top_k=4, top_k_unknown=8,
+)  # fmt: skip
+_TRAINING = TrainingConfig(
+    n_tokens=30 * 4 * 64, batch_sequences=4, length=64, validations=2, log_every=5,
+    optim=OptimConfig(peak_lr=3e-3, warmup=0.1, decay=0.2),
+    objective=ObjectiveConfig(reduction="block_mean"),
+)  # fmt: skip
+_MIDTRAINING = _TRAINING.model_copy(
+    update={
+        "n_tokens": 8 * 4 * 64, "objective": OBJECTIVE, "noise": NOISE,
+        "optim": OptimConfig(peak_lr=1e-3, warmup=0.0, decay=1.0, decay_shape="linear"),
+    }
+)  # fmt: skip
+_LADDER = LadderConfig(
+    families=("cdlm",), budgets_flops=(4e8, 8e8),
+    sizes=tuple(
+        Size(width=width, n_layers=1, n_heads=2, n_kv_heads=1, mlp_width=2 * width)
+        for width in (8, 16, 24)
+    ),
+    training=PointTraining(
+        length=64, block=16, batch_sequences=4, rank=4, top_k=4, top_k_unknown=8,
+        optim=OptimConfig(peak_lr=1e-2, warmup=0.1, decay=0.2),
+    ),
+    evaluation_tokens=2_000,
+)  # fmt: skip
+
+
+def debug() -> Recipe:
+    """Two layers, 40 documents, about two minutes on a laptop. The recipe of every test."""
+    documents = FolderSource.of(_DOCUMENTS, licence="Apache-2.0")
+    return Recipe(
+        name="debug", summary="40 documents, two layers, about two minutes", seed=0,
+        corpus=CorpusConfig(sources=(documents,), valid_share=0.15, test_share=0.15),
+        gates=_GATES,
+        chunking=ChunkConfig(
+            encoder="hashing", target_min=12, target_max=20, hard_max=40, min_wordpieces=4
+        ),
+        embedding=EmbedConfig(encoder="hashing"),
+        tagging=TagConfig(tagger="phrases", encoder="hashing", n_train=60, n_held_out=15),
+        library=CanonicaliseConfig(
+            encoder="hashing", sweep=(20, 30, 40), max_prevalence=0.5,
+            naming=NamingConfig(namer="medoid"),
+        ),
+        annotator=LearnConfig(
+            n_steps=30, n_unlabelled=64, min_prevalence=0.05, max_prevalence=0.3
+        ),
+        labelling=AnnotateConfig(),
+        packing=PackConfig(vocab_size=384, block=16),
+        lift=LiftConfig(min_support=2),
+        training=TrainConfig(
+            network=_NETWORK, training=_TRAINING, ranks=_RANKS, validation_sequences=8
+        ),
+        midtraining=MidtrainConfig(
+            training=_MIDTRAINING, domain_weights={}, ranks=_RANKS, validation_sequences=8
+        ),
+        evaluation=EvaluateConfig(
+            length=64, batch_sequences=16, min_positives=3, agreement_tokens=32,
+            embedder="hashing",
+        ),
+        ladder=_LADDER,
+        fit=FitConfig(bootstrap_draws=30),
+        index=BuildConfig(
+            length=64, n_fitted=100, n_held_back=15, n_held_out=15, hidden_width=32, n_steps=60,
+            batch_pairs=32, recall_queries=30,
+        ),
+        attribution=AttributeConfig(
+            n_prompts=3, prompt_tokens_least=5, prompt_tokens_most=9, input_targets=3, n_nodes=4,
+            sampling=SamplingConfig(n_new=12, temperature=0.7, top_p=0.9),
+        ),
+        steering=SteerConfig(
+            n_concepts=3, strengths=(0.0, 16.0), n_neutral=1, n_about=1, prompt_tokens=5,
+            min_words=1, sampling=SamplingConfig(n_new=10, temperature=0.8, top_p=0.9),
+        ),
+        registry=PromoteConfig(name="clearstory-debug"),
+        report=ReportConfig(recipe="debug"),
+    )  # fmt: skip

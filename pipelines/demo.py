@@ -1,0 +1,104 @@
+"""The recipe `demo`: real text of five domains, tagged by a language model, a small network."""
+
+from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
+from components.atlas.learning_config import AnnotateConfig, LearnConfig
+from components.atlas.library_config import CanonicaliseConfig, NamingConfig
+from components.attribution.config import AttributeConfig
+from components.corpus.config import CorpusConfig, PackageSource
+from components.evaluation.config import EvaluateConfig
+from components.gates.config import CheckConfig
+from components.index.config import BuildConfig
+from components.midtraining.config import NOISE, OBJECTIVE, MidtrainConfig
+from components.packing.config import LiftConfig, PackConfig
+from components.registry.config import PromoteConfig
+from components.report.config import ReportConfig
+from components.scaling.config import FitConfig, LadderConfig, PointTraining, Size
+from components.steering.config import SteerConfig
+from components.training.config import TrainConfig
+from model.config import NetworkConfig
+from model.sampling_config import SamplingConfig
+from model.train_config import ObjectiveConfig, OptimConfig, TrainingConfig
+from pipelines.recipe import Recipe
+
+_ENCODER = "minilm-int8"
+_CORPUS = CorpusConfig(
+    max_chars=12_000,
+    sources=tuple(
+        PackageSource(reader=reader, max_bytes=max_bytes)
+        for reader, max_bytes in (
+            ("encyclopedia", 1_100_000), ("literature", 900_000), ("medicine", 800_000),
+            ("mathematics", 900_000), ("code", 900_000),
+        )
+    ),
+)  # fmt: skip
+_NETWORK = NetworkConfig(
+    width=256, n_layers=4, n_heads=4, n_kv_heads=2, mlp_width=768, max_length=256, block=32,
+    rank=32,
+)  # fmt: skip
+_TRAINING = TrainingConfig(
+    n_tokens=2_200_000, batch_sequences=12, length=256, validations=4,
+    optim=OptimConfig(peak_lr=2e-3, warmup=0.03, decay=0.2),
+    objective=ObjectiveConfig(reduction="block_mean", sparse_from=0.8),
+)  # fmt: skip
+_MIDTRAINING = _TRAINING.model_copy(
+    update={
+        "n_tokens": 300_000, "objective": OBJECTIVE, "noise": NOISE, "validations": 2,
+        "optim": OptimConfig(peak_lr=5e-4, warmup=0.0, decay=1.0, decay_shape="linear"),
+    }
+)  # fmt: skip
+_MIXTURE = {
+    "encyclopedia": 0.2, "literature": 0.15, "medicine": 0.15, "mathematics": 0.25, "code": 0.25,
+}  # fmt: skip
+"""More mathematics and code than the corpus holds, as in the paper's mid-training."""
+
+_LADDER = LadderConfig(
+    families=("cdlm", "cdlm_concept"), budgets_flops=(1.5e11, 4.5e11),
+    sizes=tuple(
+        Size(width=width, n_layers=2, n_heads=2, n_kv_heads=1, mlp_width=4 * width)
+        for width in (24, 48, 96)
+    ),
+    training=PointTraining(
+        length=128, block=32, batch_sequences=4, rank=8, top_k=16, top_k_unknown=32,
+        optim=OptimConfig(peak_lr=6e-3, warmup=0.05, decay=0.2),
+    ),
+    evaluation_tokens=40_000,
+)  # fmt: skip
+
+
+def demo() -> Recipe:
+    """Real text, a language model that tags it, a few million parameters: a laptop's half hour."""
+    return Recipe(
+        name="demo", seed=0,
+        summary="5 MB of text, a library of 150 concepts or more, 2.5 M training tokens, "
+        "about 25 minutes on two cores",
+        corpus=_CORPUS,
+        gates=CheckConfig(),
+        chunking=ChunkConfig(encoder=_ENCODER),
+        embedding=EmbedConfig(encoder=_ENCODER),
+        tagging=TagConfig(tagger="language_model", encoder=_ENCODER),
+        library=CanonicaliseConfig(
+            encoder=_ENCODER, sweep=(260, 300, 340, 380),
+            naming=NamingConfig(namer="language_model"),
+        ),
+        annotator=LearnConfig(),
+        labelling=AnnotateConfig(),
+        packing=PackConfig(vocab_size=4_096, block=32),
+        lift=LiftConfig(min_support=4),
+        training=TrainConfig(network=_NETWORK, training=_TRAINING),
+        midtraining=MidtrainConfig(training=_MIDTRAINING, domain_weights=_MIXTURE),
+        evaluation=EvaluateConfig(
+            length=256, embedder=_ENCODER, batch_sequences=16, max_tokens=100_000
+        ),
+        ladder=_LADDER,
+        fit=FitConfig(),
+        index=BuildConfig(length=256, n_fitted=1_200, n_held_back=200, n_held_out=200),
+        attribution=AttributeConfig(
+            sampling=SamplingConfig(n_new=64, temperature=0.7, top_p=0.9, repetition_penalty=1.2),
+        ),
+        steering=SteerConfig(
+            strengths=(0.0, 8.0, 16.0),
+            sampling=SamplingConfig(n_new=32, temperature=0.8, top_p=0.9, repetition_penalty=1.2),
+        ),
+        registry=PromoteConfig(name="clearstory-demo"),
+        report=ReportConfig(recipe="demo"),
+    )  # fmt: skip
