@@ -18,7 +18,7 @@ $(READY): requirements.txt requirements-dev.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
-	$(BIN)/python -m components.launch warm
+	$(BIN)/python -m components.warm
 	touch $@
 
 .PHONY: setup

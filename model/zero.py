@@ -99,3 +99,13 @@ def close() -> None:
     """Leave the process group, so that ranks end together."""
     if comm.is_initialized():
         comm.destroy_process_group()
+
+
+def build_operator() -> None:
+    """Join a world, which builds DeepSpeed's shared-memory operator where there is none yet."""
+    deepspeed.init_distributed(dist_backend="gloo", verbose=False)
+    close()
+
+
+if __name__ == "__main__":
+    build_operator()
