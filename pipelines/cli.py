@@ -1,5 +1,6 @@
 """`clearstory`: fetch, run, rerun, status, ui."""
 
+import logging
 import os
 import shlex
 import subprocess
@@ -122,6 +123,7 @@ def _finish(dag: "GraphComponent", recipe: Recipe, settings: Settings) -> None:
     """Run a DAG to its end, or end here with what happened and the way on."""
     from pipelines.local import run as run_locally
 
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table it makes
     print(f"run {settings.run_id}: {recipe.summary}")
     try:
         record = run_locally(dag, recipe, settings)
