@@ -5,8 +5,10 @@ of every task. Here its output goes to `kfp.log`, a line a task goes to the term
 happens the run and its MLflow parent are closed, children are stopped and the way on is printed.
 """
 
+import builtins
 import contextlib
 import importlib.metadata
+import logging
 import os
 import platform
 import secrets
@@ -93,10 +95,30 @@ def _through_kfp(dag: GraphComponent, settings: Settings) -> None:
     folder = settings.run_folder
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=str(folder / "kfp"))
     log = (folder / "kfp.log").open("w", buffering=1)
-    with log, contextlib.redirect_stdout(log), _environment(settings), warnings.catch_warnings():
+    with (
+        log, _same_output(), contextlib.redirect_stdout(log), _environment(settings),
+        warnings.catch_warnings(),
+    ):  # fmt: skip
         # Requests and limits are for clusters; kfp says of every task that they do nothing here.
         warnings.filterwarnings("ignore", message="Task .* have no effect in the current local")
         dag(settings=settings.model_dump_json())
+
+
+@contextlib.contextmanager
+def _same_output() -> Iterator[None]:
+    """Logging and `print` as they were.
+
+    kfp changes both while a task runs, and its loops run tasks in threads: the last to end leaves
+    behind what another had set, handlers on a closed log and a `print` that indents.
+    """
+    logger, printing = logging.getLogger(), builtins.print
+    handlers, level = logger.handlers[:], logger.level
+    try:
+        yield
+    finally:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        builtins.print = printing
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
 """The whole life cycle on 40 documents, through kfp.local, as `clearstory run debug` does it."""
 
+import builtins
 import json
+import logging
 
 from mlflow.tracking import MlflowClient
 
@@ -53,6 +55,15 @@ def test_a_child_shows_config_inputs_and_digests(walk):
     checkpoint = walk.stages["train"].outputs["checkpoint"]
     assert run.data.tags["output.checkpoint"] == checkpoint.digest
     assert run.data.metrics["nll_nats"] > 0
+
+
+def test_kfp_leaves_output_as_it_was(walk):
+    assert builtins.print.__module__ == "builtins"
+    closed = [
+        handler for handler in logging.getLogger().handlers
+        if isinstance(handler, logging.StreamHandler) and handler.stream.closed
+    ]  # fmt: skip
+    assert closed == []
 
 
 def test_the_report_is_an_artifact_of_the_parent(walk):
