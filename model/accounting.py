@@ -16,16 +16,19 @@ Activations = Literal["dense", "top_k"]
 
 @dataclass(frozen=True)
 class Parameters:
-    """Numbers in the tensors of a network. The head is the embedding, counted once."""
+    """Numbers in the tensors of a network. A tied head is the embedding, counted once."""
 
     embedding: int
+    head: int
+    """Of a head of its own; 0 where it is the embedding."""
+
     backbone: int
     known: int
     unknown: int
 
     @property
     def total(self) -> int:
-        return self.embedding + self.backbone + self.known + self.unknown
+        return self.embedding + self.head + self.backbone + self.known + self.unknown
 
 
 def parameters(config: LanguageModelConfig) -> Parameters:
@@ -35,9 +38,11 @@ def parameters(config: LanguageModelConfig) -> Parameters:
     if config.bottleneck is not None:
         bottleneck = config.bottleneck
         known = bottleneck.n_known * (2 * width + int(bottleneck.known_bias))
-        unknown = 2 * bottleneck.rank * (bottleneck.n_unknown + width)
+        unknown = 2 * _unknown_matrix(bottleneck, width)
+    embedding = config.backbone.vocab_size * width
     return Parameters(
-        embedding=config.backbone.vocab_size * width,
+        embedding=embedding,
+        head=0 if config.backbone.tied else embedding,
         backbone=_backbone(config.backbone),
         known=known,
         unknown=unknown,
@@ -57,7 +62,7 @@ def training_flops_per_token(
     if config.bottleneck is not None:
         multiplied += _module(config.bottleneck, backbone.width, activations)
         if unknown_embeddings == "left_out":
-            multiplied -= config.bottleneck.rank * (config.bottleneck.n_unknown + backbone.width)
+            multiplied -= _unknown_matrix(config.bottleneck, backbone.width)
     return 6.0 * multiplied + 12.0 * backbone.n_layers * backbone.width * length
 
 
@@ -65,7 +70,7 @@ def _backbone(config: BackboneConfig) -> int:
     width, head_width = config.width, config.head_width
     attention = width * (width + 2 * config.n_kv_heads * head_width) + width * width
     mlp = 3 * width * config.mlp_width
-    norms = 2 * width + 2 * head_width
+    norms = 2 * width + 2 * head_width * int(config.qk_norm)
     return config.n_layers * (attention + mlp + norms) + width
 
 
@@ -73,5 +78,11 @@ def _module(config: BottleneckConfig, width: int, activations: Activations) -> i
     """Multiplications of the concept module for one token."""
     summed = config.n_known if activations == "dense" else config.top_k
     known = config.n_known * width + summed * width
-    unknown = 2 * config.rank * (config.n_unknown + width)
-    return known + unknown
+    return known + 2 * _unknown_matrix(config, width)
+
+
+def _unknown_matrix(config: BottleneckConfig, width: int) -> int:
+    """Numbers in the unknown predictor, or in the unknown embeddings."""
+    if config.rank is None:
+        return config.n_unknown * width
+    return config.rank * (config.n_unknown + width)

@@ -1,21 +1,30 @@
 """Attention: block-causal or causal, grouped queries, normalised, rotated (paper §5.2, fig. 16).
 
-    qkv = clip(x W)  ->  norm(q), norm(k)  ->  rotate  ->  softmax(q kᵀ / √C, mask) v  ->  W_out
+    qkv = clip(x W)  ->  norm(q), norm(k)  ->  rotate  ->  softmax(q kᵀ / √C, sight) v  ->  W_out
 
-Mask and rotary tables are functions of the positions: made once per forward, shared by the layers.
+On a GPU the masked product is FlexAttention's; on a CPU, where that has no gradient, it goes tile
+by tile over the keys a tile can see, which is exact and leaves most masked pairs uncomputed.
 
 Shape suffixes used in this file:
     B batch   T position (queries)   P position (keys, the past included)   D width
     H query head   G key-value head   C head channel (of cos and sin: channel pair)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import flex_attention
 
 from model.config import BackboneConfig
+from model.positions import Positions, Sight
+
+Product = Callable[..., Tensor]
+"""FlexAttention by keyword; torch gives it no type that survives compilation."""
 
 
 @dataclass(frozen=True)
@@ -24,31 +33,6 @@ class KeysValues:
 
     keys_BGPC: Tensor
     values_BGPC: Tensor
-
-
-@dataclass(frozen=True)
-class Positions:
-    """What every layer needs to know about where its tokens stand."""
-
-    cos_TC: Tensor
-    sin_TC: Tensor
-    mask_TP: Tensor | None
-    """Who may see whom. None where plain causal attention says the same."""
-
-
-def positions(config: BackboneConfig, n_past: int, n_now: int, device: torch.device) -> Positions:
-    """Rotary tables and mask for positions n_past … n_past + n_now − 1, in float32."""
-    now_T = torch.arange(n_past, n_past + n_now, device=device)
-    half = torch.arange(0, config.head_width, 2, dtype=torch.float32, device=device)
-    turns_TC = now_T.float()[:, None] * config.rope_base ** (-half / config.head_width)
-    return Positions(turns_TC.cos(), turns_TC.sin(), _mask(config, now_T, n_past))
-
-
-def _mask(config: BackboneConfig, now_T: Tensor, n_past: int) -> Tensor | None:
-    seen_P = torch.arange(n_past + len(now_T), device=now_T.device)
-    if config.attention == "causal":
-        return None if n_past == 0 else now_T[:, None] >= seen_P
-    return now_T[:, None] // config.block >= seen_P // config.block
 
 
 def rotate(states_BHTC: Tensor, at: Positions) -> Tensor:
@@ -82,21 +66,22 @@ class Attention(nn.Module):
         self.width_kv = config.n_kv_heads * config.head_width
         self.c_attn = nn.Linear(config.width, config.width + 2 * self.width_kv, bias=False)
         self.c_proj = nn.Linear(config.width, config.width, bias=False)
-        self.q_norm = RMSNorm(config.head_width, config.norm_eps)
-        self.k_norm = RMSNorm(config.head_width, config.norm_eps)
+        self.q_norm = RMSNorm(config.head_width, config.norm_eps) if config.qk_norm else None
+        self.k_norm = RMSNorm(config.head_width, config.norm_eps) if config.qk_norm else None
 
     def forward(
         self, states_BTD: Tensor, at: Positions, past: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:
         """What attention adds, and the keys and values of all positions so far."""
-        clip = self.config.clip_qkv
-        fused = self.c_attn(states_BTD).clamp(-clip, clip)
+        fused = self.c_attn(states_BTD)
+        if self.config.clip_qkv is not None:
+            fused = fused.clamp(-self.config.clip_qkv, self.config.clip_qkv)
         query, key, value = fused.split([self.config.width, self.width_kv, self.width_kv], dim=-1)
         values_BGTC = self._heads(value)
-        query_BHTC = rotate(self.q_norm(self._heads(query)), at).to(values_BGTC.dtype)
-        keys_BGTC = rotate(self.k_norm(self._heads(key)), at).to(values_BGTC.dtype)
+        query_BHTC = self._placed(self._heads(query), self.q_norm, at).to(values_BGTC.dtype)
+        keys_BGTC = self._placed(self._heads(key), self.k_norm, at).to(values_BGTC.dtype)
         seen = _joined(past, KeysValues(keys_BGTC, values_BGTC))
-        mixed_BHTC = attend(query_BHTC, seen, at.mask_TP)
+        mixed_BHTC = attend(query_BHTC, seen, at.sight)
         return self.c_proj(mixed_BHTC.transpose(1, 2).flatten(2)), seen
 
     def _heads(self, states_BTD: Tensor) -> Tensor:
@@ -104,32 +89,77 @@ class Attention(nn.Module):
         heads = states_BTD.view(n_sequences, length, -1, self.config.head_width)
         return heads.transpose(1, 2)
 
+    def _placed(self, states_BHTC: Tensor, norm: RMSNorm | None, at: Positions) -> Tensor:
+        normed_BHTC = states_BHTC if norm is None else norm(states_BHTC)
+        return rotate(normed_BHTC, at) if self.config.rotary else normed_BHTC
 
-def attend(query_BHTC: Tensor, seen: KeysValues, mask_TP: Tensor | None) -> Tensor:
+
+def attend(query_BHTC: Tensor, seen: KeysValues, sight: Sight) -> Tensor:
     """Softmax attention; query heads share the keys and values of their group."""
-    if mask_TP is not None and query_BHTC.dtype == torch.bfloat16 and query_BHTC.is_cpu:
-        return _attend_by_products(query_BHTC, seen, mask_TP)
+    if sight.is_plain_causal:
+        return _product(query_BHTC, seen, mask=None, is_causal=True)
+    if query_BHTC.is_cuda:
+        return _by_flex(query_BHTC, seen, sight)
+    return _by_tiles(query_BHTC, seen, sight)
+
+
+def _by_tiles(query_BHTC: Tensor, seen: KeysValues, sight: Sight) -> Tensor:
+    """Tiles of whole blocks, each against the keys it can see."""
+    # torch's own product is slow for bfloat16 on a CPU: three plain ones take half its time.
+    low = query_BHTC.dtype == torch.bfloat16 and query_BHTC.is_cpu
+    product = _three_products if low else _masked_product
+    mixed = []
+    for start in range(0, sight.n_now, sight.tile):
+        end = min(start + sight.tile, sight.n_now)
+        n_keys = sight.seen_by(start, end)
+        visible = KeysValues(seen.keys_BGPC[:, :, :n_keys], seen.values_BGPC[:, :, :n_keys])
+        mask = sight.mask(start, end, query_BHTC.device)
+        mixed.append(product(query_BHTC[:, :, start:end], visible, mask))
+    return mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=2)
+
+
+def _masked_product(query_BHTC: Tensor, seen: KeysValues, mask: Tensor | None) -> Tensor:
+    return _product(query_BHTC, seen, mask=mask, is_causal=False)
+
+
+def _product(
+    query_BHTC: Tensor, seen: KeysValues, *, mask: Tensor | None, is_causal: bool
+) -> Tensor:
     return F.scaled_dot_product_attention(
         query_BHTC,
         seen.keys_BGPC,
         seen.values_BGPC,
-        attn_mask=mask_TP,
-        is_causal=mask_TP is None,
+        attn_mask=mask,
+        is_causal=is_causal,
         enable_gqa=seen.keys_BGPC.shape[1] < query_BHTC.shape[1],
     )
 
 
-def _attend_by_products(query_BHTC: Tensor, seen: KeysValues, mask_TP: Tensor) -> Tensor:
-    """The same by three products: over twice as fast as torch's own for bfloat16 on a CPU."""
+def _three_products(query_BHTC: Tensor, seen: KeysValues, mask: Tensor | None) -> Tensor:
     n_sequences, n_heads, length, width = query_BHTC.shape
     n_groups, n_seen = seen.keys_BGPC.shape[1:3]
     grouped = (query_BHTC * width**-0.5).reshape(n_sequences, n_groups, -1, width)
-    scores = (grouped @ seen.keys_BGPC.transpose(-1, -2)).view(
-        n_sequences, n_groups, -1, length, n_seen
+    scores = grouped @ seen.keys_BGPC.transpose(-1, -2)
+    if mask is not None:
+        by_head = scores.view(n_sequences, n_heads, length, n_seen)
+        hidden = torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
+        scores = (by_head + hidden).view_as(scores)
+    return (scores.softmax(dim=-1) @ seen.values_BGPC).view(n_sequences, n_heads, length, width)
+
+
+def _by_flex(query_BHTC: Tensor, seen: KeysValues, sight: Sight) -> Tensor:
+    mask = sight.blocks(query_BHTC.device)
+    grouped = seen.keys_BGPC.shape[1] < query_BHTC.shape[1]
+    product = _compiled_flex() if query_BHTC.is_cuda else cast(Product, flex_attention)
+    return product(
+        query_BHTC, seen.keys_BGPC, seen.values_BGPC, block_mask=mask, enable_gqa=grouped
     )
-    hidden_TP = torch.zeros_like(mask_TP, dtype=scores.dtype).masked_fill(~mask_TP, -torch.inf)
-    shares = (scores + hidden_TP).softmax(dim=-1).view(n_sequences, n_groups, -1, n_seen)
-    return (shares @ seen.values_BGPC).view(n_sequences, n_heads, length, width)
+
+
+@cache
+def _compiled_flex() -> Product:
+    """Uncompiled, FlexAttention builds every pair; compiled, only the tiles that are seen."""
+    return cast(Product, torch.compile(flex_attention))
 
 
 def _joined(past: KeysValues | None, now: KeysValues) -> KeysValues:

@@ -70,7 +70,7 @@ def concept_attribution(
 ) -> ConceptAttribution:
     """Contributions to `logit_N`, the logits of `token_N`, of the parts of the states."""
     parts: Decomposition = lm.concepts(state_ND)
-    row_ND = lm.embedding.weight[token_N].float()
+    row_ND = lm.head_VD[token_N].float()
     embedding_NkD = lm.concepts.known.embedding_KD[parts.top.ids].float()
     known_Nk = parts.top.activations * torch.einsum("nkd,nd->nk", embedding_NkD, row_ND)
     return ConceptAttribution(
@@ -168,6 +168,6 @@ def integrated_gradients(
 
 def _logits(lm: LanguageModel, embedded_BTD: Tensor, readout_B: Tensor, token_B: Tensor) -> Tensor:
     hidden_BTD, _ = lm.backbone(embedded_BTD)
-    state_BD = hidden_BTD[torch.arange(len(readout_B)), readout_B]
-    logit_B: Tensor = (state_BD * lm.embedding.weight[token_B]).sum(-1)
+    state_BD = lm.composed(hidden_BTD[torch.arange(len(readout_B)), readout_B])
+    logit_B: Tensor = (state_BD * lm.head_VD[token_B]).sum(-1)
     return logit_B

@@ -59,8 +59,17 @@ class BackboneConfig(Config):
     norm_eps: PositiveFloat = 1e-5
     rope_base: PositiveFloat = 500_000.0
 
-    clip_qkv: PositiveFloat = 10.0
-    """Queries, keys and values are cut to ± this before anything else."""
+    qk_norm: bool = True
+    """Queries and keys are normalised over the channels of a head before they are turned."""
+
+    rotary: bool = True
+    """Rotary positions, the only ones there are: without them a token knows its block alone."""
+
+    clip_qkv: PositiveFloat | None = 10.0
+    """Queries, keys and values are cut to ± this before anything else. None: they are not."""
+
+    tied: bool = True
+    """Whether the head that names tokens is the embedding, as released, or a matrix of its own."""
 
     @property
     def head_width(self) -> int:
@@ -90,8 +99,9 @@ class BottleneckConfig(Config):
     n_unknown: PositiveInt
     """Unsupervised concepts that soak up what the known ones miss. The paper uses 3 × known."""
 
-    rank: PositiveInt
-    """Rank of the unknown predictor and of the unknown embeddings. The paper uses 256 at 8B."""
+    rank: PositiveInt | None
+    """Rank of the unknown predictor and of the unknown embeddings. The paper uses 256 at 8B. None:
+    both are full matrices (ablation J.4)."""
 
     top_k: PositiveInt = 32
     """Known concepts kept per token outside training. The paper uses 32 at every scale."""
@@ -102,6 +112,10 @@ class BottleneckConfig(Config):
     known_bias: bool = True
     """A bias per known concept, started at logit(prevalence / tokens per chunk). The release has
     none: its concepts start near 0.5 and the OR over a chunk starts saturated."""
+
+    residual: bool = True
+    """Whether what the concepts miss stays in the state; without it they must carry all of it
+    (ablation J.5)."""
 
     @model_validator(mode="after")
     def _top_k_fits(self) -> Self:
@@ -160,11 +174,16 @@ class NetworkConfig(Config):
     max_length: PositiveInt
     block: PositiveInt
     norm_order: Literal["post", "pre"] = "post"
-    rank: PositiveInt = 32
+    qk_norm: bool = True
+    rotary: bool = True
+    clip_qkv: PositiveFloat | None = 10.0
+    tied: bool = True
+    rank: PositiveInt | None = 32
     unknown_per_known: PositiveInt = 3
     top_k: PositiveInt = 32
     top_k_unknown: PositiveInt = 128
     known_bias: bool = True
+    residual: bool = True
 
     def language_model(
         self, *, vocab_size: int, n_known: int, specials: SpecialIds
@@ -173,10 +192,10 @@ class NetworkConfig(Config):
         attention: Literal["block_causal", "causal"] = (
             "block_causal" if self.family.startswith("cdlm") else "causal"
         )
-        sizes = ("width", "n_layers", "n_heads", "n_kv_heads", "mlp_width", "max_length", "block")
+        shared = BackboneConfig.model_fields.keys() & NetworkConfig.model_fields.keys()
         backbone = BackboneConfig.model_validate(
-            {name: getattr(self, name) for name in sizes}
-            | {"vocab_size": vocab_size, "attention": attention, "norm_order": self.norm_order}
+            {name: getattr(self, name) for name in shared}
+            | {"vocab_size": vocab_size, "attention": attention}
         )
         bottleneck = None
         if self.family.endswith("concept"):
@@ -188,6 +207,7 @@ class NetworkConfig(Config):
                 top_k=min(self.top_k, n_known),
                 top_k_unknown=min(self.top_k_unknown, n_unknown),
                 known_bias=self.known_bias,
+                residual=self.residual,
             )
         return LanguageModelConfig(
             backbone=backbone,

@@ -4,6 +4,7 @@
 
 While the residual is kept, the recomposed state *is* the hidden state, so `logits` needs no
 concept head; the bottleneck is asked for when parts are explained, forced, dropped or changed.
+A network without a residual is the exception: its concepts must carry everything, always.
 
 Shape suffixes used in this file:
     B batch   T position   D width   V vocabulary
@@ -35,17 +36,24 @@ class LanguageModel(nn.Module):
         self.bottleneck = (
             None if config.bottleneck is None else ConceptBottleneck(config.bottleneck, width)
         )
+        tied = config.backbone.tied
+        self.head = None if tied else nn.Linear(width, config.backbone.vocab_size, bias=False)
         self._initialise(seed)
 
     def forward(self, ids_BT: Tensor, past: Past = NO_PAST) -> Tensor:
         """Logits (B, T, V); with `past`, of the tokens that follow it."""
-        return self.unembed(self.hidden(ids_BT, past))
+        return self.logits(self.hidden(ids_BT, past))
 
     def hidden(
-        self, ids_BT: Tensor, past: Past = NO_PAST, injection: Injection | None = None
+        self,
+        ids_BT: Tensor,
+        past: Past = NO_PAST,
+        injection: Injection | None = None,
+        documents_BP: Tensor | None = None,
     ) -> Tensor:
         """Hidden states (B, T, D) after the final norm. `ids` stand after the past's positions."""
-        hidden_BTD, _ = self.backbone(self.embedding(ids_BT), past, injection)
+        embedded_BTD = self.embedding(ids_BT)
+        hidden_BTD, _ = self.backbone(embedded_BTD, past, injection, documents_BP)
         assert isinstance(hidden_BTD, Tensor)
         return hidden_BTD
 
@@ -57,8 +65,25 @@ class LanguageModel(nn.Module):
 
     def unembed(self, state_D: Tensor) -> Tensor:
         """Logits (…, V) of any states: linear, so logits of parts add up."""
-        weight_VD = self.embedding.weight
+        weight_VD = self.head_VD
         return F.linear(state_D.to(weight_VD.dtype), weight_VD)
+
+    @property
+    def head_VD(self) -> Tensor:
+        """The rows that name tokens: the embedding's, where the head is tied to it."""
+        return self.embedding.weight if self.head is None else self.head.weight
+
+    def composed(self, hidden_D: Tensor) -> Tensor:
+        """The states (…, D) the head reads: h itself, or k̂ + û in a network without a residual."""
+        if self.bottleneck is None or self.bottleneck.config.residual:
+            return hidden_D
+        # Not through the bottleneck's own forward: what explains a logit needs its whole gradient.
+        known, unknown = self.bottleneck.known, self.bottleneck.unknown
+        return known.combine(known.top(hidden_D)) + unknown.combine(unknown.top(hidden_D))
+
+    def logits(self, hidden_D: Tensor) -> Tensor:
+        """Logits (…, V) of hidden states."""
+        return self.unembed(self.composed(hidden_D))
 
     @property
     def concepts(self) -> ConceptBottleneck:

@@ -126,12 +126,13 @@ def maskable(lm: LanguageModel, batch: Batch) -> Tensor:
     return (batch.ids_BT != lm.config.bos_id) & (batch.ids_BT != lm.config.pad_id)
 
 
-def target_nats(lm: LanguageModel, state_ND: Tensor, target_N: Tensor) -> Tensor:
-    """Cross-entropy of each target from its state, a few rows of logits at a time."""
+def target_nats(lm: LanguageModel, hidden_ND: Tensor, target_N: Tensor) -> Tensor:
+    """Cross-entropy of each target from its hidden state, a few rows of logits at a time."""
     pieces = [
-        cross_entropy(lm, state_ND[rows], target_N[rows]) for rows in row_slices(len(target_N))
+        cross_entropy(lm, lm.composed(hidden_ND[rows]), target_N[rows])
+        for rows in row_slices(len(target_N))
     ]
-    return torch.cat(pieces) if pieces else state_ND.new_zeros(0)
+    return torch.cat(pieces) if pieces else hidden_ND.new_zeros(0)
 
 
 def row_slices(n_rows: int) -> list[slice]:

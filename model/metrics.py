@@ -119,7 +119,7 @@ def _read_rows(lm: LanguageModel, hidden_ND: Tensor, truth_ND: Tensor, target_N:
         unknown_NV.gather(1, column_N1)[:, 0],
         residual_NV.gather(1, column_N1)[:, 0],
     )
-    whole_N = (hidden_ND * lm.embedding.weight[target_N]).sum(dim=1)
+    whole_N = (lm.composed(hidden_ND) * lm.head_VD[target_N]).sum(dim=1)
 
     def nats(logits_NV: Tensor) -> Tensor:
         return F.cross_entropy(logits_NV.float(), target_N, reduction="none")
@@ -149,11 +149,13 @@ def agreement(lm: LanguageModel, hidden_ND: Tensor, target_N: Tensor) -> Agreeme
     parts: Decomposition = lm.concepts(hidden_ND)
     predicted, observed = [], []
     for row, concept in enumerate(parts.top.ids[:, 0].tolist()):
-        weight_D = lm.embedding.weight[target_N[row]].float()
+        weight_D = lm.head_VD[target_N[row]].float()
         activation = effective(parts.top, concept)[row]
         predicted.append(-activation * (lm.concepts.known.embedding_KD[concept].float() @ weight_D))
         changed_1D = override(lm, hidden_ND[row : row + 1], {concept: 0.0}, {})
-        logits_2V = lm.unembed(torch.cat([changed_1D, hidden_ND[row : row + 1].float()]))
+        logits_2V = lm.unembed(
+            torch.cat([changed_1D, lm.composed(hidden_ND[row : row + 1]).float()])
+        )
         observed.append(logits_2V[0, target_N[row]] - logits_2V[1, target_N[row]])
     return Agreement(torch.stack(predicted), torch.stack(observed))
 

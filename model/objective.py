@@ -8,7 +8,7 @@ Shape suffixes used in this file:
     U unknown concept   D width   S term of the objective
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import torch
@@ -26,6 +26,7 @@ from model.losses import (
     reconstruction,
     voted,
 )
+from model.positions import documents
 from model.train_config import ObjectiveConfig
 
 
@@ -61,7 +62,7 @@ class Objective(nn.Module):
 
     def forward(self, example: Example) -> Tensor:
         asked = example.asked
-        hidden_BTD = self.lm.hidden(asked.noisy_BT)
+        hidden_BTD = self._hidden(asked.noisy_BT)
         target_N = asked.target_BT[asked.masked_BT]
         if self.lm.bottleneck is None:
             nll_N = cross_entropy(self.lm, hidden_BTD[asked.masked_BT], target_N)
@@ -70,7 +71,7 @@ class Objective(nn.Module):
 
         with _float32(hidden_BTD):
             parts, logits_NK = self._parts(example, hidden_BTD[asked.masked_BT])
-            state_ND = recompose(parts, example.forcing, asked.masked_BT)
+            state_ND = recompose(parts, self._forcing(example), asked.masked_BT)
         nll_N = cross_entropy(self.lm, state_ND, target_N)
         two_terms = self.config.independence == "two_term"
         with _float32(hidden_BTD):
@@ -81,9 +82,21 @@ class Objective(nn.Module):
                     reconstruction(parts),
                     dependence(parts, asked.masked_BT, with_residual=two_terms),
                     nll_N.sum(),
-                    contribution(parts, F.embedding(target_N, self.lm.embedding.weight)),
+                    contribution(parts, F.embedding(target_N, self.lm.head_VD)),
                 ]
             )
+
+    def _hidden(self, noisy_BT: Tensor) -> Tensor:
+        if not self.config.document_mask:
+            return self.lm.hidden(noisy_BT)
+        return self.lm.hidden(noisy_BT, documents_BP=documents(noisy_BT, self.lm.config.bos_id))
+
+    def _forcing(self, example: Example) -> Forcing:
+        """What was drawn; a network without a residual has none to keep anywhere."""
+        if self.lm.concepts.config.residual:
+            return example.forcing
+        everywhere_BT = torch.ones_like(example.asked.masked_BT)
+        return replace(example.forcing, residual_dropped_BT=everywhere_BT)
 
     def _parts(self, example: Example, hidden_ND: Tensor) -> tuple[Parts, Tensor]:
         """The parts of the rows, and the known logits they came from."""

@@ -9,7 +9,7 @@ import torch
 from model.language_model import LanguageModel
 from model.train_config import OptimConfig
 
-SPARED = ("embedding.weight", "embedding_KD", "embedding_UR", "embedding_RD")
+SPARED = ("embedding.weight", "embedding_KD", "embedding_UR", "embedding_RD", "embedding_UD")
 
 
 def adamw(lm: LanguageModel, config: OptimConfig) -> torch.optim.AdamW:

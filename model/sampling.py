@@ -143,7 +143,7 @@ class _Page:
 
     def logits(self, state_ND: Tensor, rows_N: Tensor) -> Tensor:
         """Logits that choose tokens: suppressed as steering asks, never a token that is no text."""
-        logits_NV = self.lm.unembed(state_ND)
+        logits_NV = self.lm.logits(state_ND)
         if self.steering is not None:
             logits_NV = logits_NV - self.steering.suppression_BV[rows_N]
         return logits_NV.index_fill(-1, self.never_ids, float("-inf"))
@@ -170,7 +170,7 @@ class _Page:
         stops_R = torch.isin(token_R, self.stop_ids)
         self.stopped_B[rows_R] |= stops_R
         self.end_B[rows_R] = torch.where(stops_R, position_R + 1, self.end_B[rows_R])
-        logit_R = (state_RD * self.lm.embedding.weight[token_R]).sum(-1)
+        logit_R = (self.lm.composed(state_RD) * self.lm.head_VD[token_R]).sum(-1)
         seen_R = torch.full_like(position_R, seen)
         self.commits.append(
             _Commits(

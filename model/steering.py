@@ -99,7 +99,7 @@ def override(
     Deltas start from the weight a concept really has: zero for one outside the top-k.
     """
     parts: Decomposition = lm.concepts(hidden_BTD)
-    state_BTD = hidden_BTD.float()
+    state_BTD = lm.composed(hidden_BTD).float()
     for concept, value in known.items():
         row_D = lm.concepts.known.embedding_KD[concept].float()
         state_BTD = state_BTD + (value - effective(parts.top, concept))[..., None] * row_D

@@ -83,6 +83,9 @@ class ObjectiveConfig(Config):
     )
     alpha_unknown: AlphaConfig = AlphaConfig(first=1.0, last=0.5, move_from=0.25)
 
+    document_mask: bool = False
+    """Whether a token sees only its own document. The paper's windows cross documents."""
+
     sparse_from: Share = 1.0
     """Share of the steps after which both heads keep their top-k alone (the anneal phase)."""
 

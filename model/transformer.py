@@ -6,7 +6,7 @@
 No positional table, no noise-level input, no dropout. Returns the state after the final norm.
 
 Shape suffixes used in this file:
-    B batch   T position   D width   F MLP width
+    B batch   T position   P position (of keys, the past included)   D width   F MLP width
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.attention import Attention, KeysValues, Positions, RMSNorm, positions
+from model.attention import Attention, KeysValues, RMSNorm
 from model.config import BackboneConfig
+from model.positions import Positions, positions
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,19 @@ class Transformer(nn.Module):
         self.norm = RMSNorm(config.width, config.norm_eps)
 
     def forward(
-        self, embedded_BTD: Tensor, past: Past = NO_PAST, injection: Injection | None = None
+        self,
+        embedded_BTD: Tensor,
+        past: Past = NO_PAST,
+        injection: Injection | None = None,
+        documents_BP: Tensor | None = None,
     ) -> tuple[Tensor, Past]:
-        """Hidden states after the final norm, and `past` with these positions appended."""
-        self._check(past, embedded_BTD.shape[1])
-        at = positions(self.config, past.length, embedded_BTD.shape[1], embedded_BTD.device)
+        """Hidden states after the final norm, and `past` with these positions appended.
+
+        Tokens of one document do not see those of another if `documents_BP` says which is which.
+        """
+        n_now, device = embedded_BTD.shape[1], embedded_BTD.device
+        self._check(past, n_now)
+        at = positions(self.config, past.length, n_now, device, documents_BP)
         states_BTD = embedded_BTD
         layers = []
         for index, layer in enumerate(self.layers):

@@ -50,9 +50,11 @@ def test_kept_concepts_cost_less_than_all():
 
 
 @pytest.mark.parametrize("family", ["ar", "cdlm_concept"])
-@pytest.mark.parametrize("known_bias", [True, False])
-def test_counts_equal_the_tensors_of_a_real_network(family, known_bias):
-    network = tiny.lm(family, known_bias=known_bias)
+@pytest.mark.parametrize(
+    "changes", [{}, {"known_bias": False}, {"rank": None}, {"tied": False, "qk_norm": False}]
+)
+def test_counts_equal_the_tensors_of_a_real_network(family, changes):
+    network = tiny.lm(family, **changes)
     counted = accounting.parameters(network.config)
     assert counted.total == sum(parameter.numel() for parameter in network.parameters())
     assert counted.backbone == sum(p.numel() for p in network.backbone.parameters())

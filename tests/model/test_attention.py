@@ -3,30 +3,10 @@ import math
 import pytest
 import torch
 
-from model.attention import KeysValues, RMSNorm, attend, positions, rotate
+import model.positions as positions_module
+from model.attention import KeysValues, RMSNorm, _by_flex, attend, rotate
+from model.positions import Sight, positions
 from tests.model import tiny
-
-
-def test_the_mask_by_hand():
-    backbone = tiny.config().backbone.model_copy(update={"block": 2})
-    mask_TP = positions(backbone, 0, 5, torch.device("cpu")).mask_TP
-    assert mask_TP is not None
-    assert mask_TP.int().tolist() == [
-        [1, 1, 0, 0, 0],
-        [1, 1, 0, 0, 0],
-        [1, 1, 1, 1, 0],
-        [1, 1, 1, 1, 0],
-        [1, 1, 1, 1, 1],
-    ]
-
-
-def test_the_mask_after_a_past_is_the_lower_part_of_the_whole():
-    backbone = tiny.config().backbone
-    whole = positions(backbone, 0, 15, torch.device("cpu")).mask_TP
-    later = positions(backbone, 10, 5, torch.device("cpu")).mask_TP
-    assert whole is not None
-    assert later is not None
-    assert torch.equal(later, whole[10:])
 
 
 def test_rotation_turns_pairs_of_half_split_channels_by_hand():
@@ -61,12 +41,35 @@ def test_norm_by_hand():
     torch.testing.assert_close(norm(torch.tensor([3.0, 4.0])), expected)
 
 
-def test_both_routes_of_attention_agree():
-    query_BHTC = torch.randn(2, 6, 5, 4, dtype=torch.bfloat16)
-    seen = KeysValues(*torch.randn(2, 2, 3, 7, 4, dtype=torch.bfloat16))
-    mask_TP = torch.ones(5, 7, dtype=torch.bool).tril(2)
-    wide = KeysValues(seen.keys_BGPC.float(), seen.values_BGPC.float())
-    exact = attend(query_BHTC.float(), wide, mask_TP)
-    torch.testing.assert_close(
-        attend(query_BHTC, seen, mask_TP).float(), exact, atol=0.03, rtol=0.03
-    )
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("n_past", [0, 6])
+@pytest.mark.parametrize("with_documents", [False, True])
+@pytest.mark.parametrize("block", [3, None])
+def test_every_route_gives_what_the_dense_mask_gives(monkeypatch, block, with_documents, n_past):
+    monkeypatch.setattr(positions_module, "TILE", 5)
+    n_keys = n_past + 11
+    documents_BP = torch.arange(n_keys)[None].expand(2, -1) // 7 if with_documents else None
+    sight = Sight(block, n_past, 11, documents_BP)
+    draw = torch.Generator().manual_seed(0)
+    query_BHTC = torch.randn(2, 6, 11, 4, generator=draw)
+    seen = KeysValues(*torch.randn(2, 2, 3, n_keys, 4, generator=draw))
+    expected = dense(query_BHTC, seen, sight)
+    torch.testing.assert_close(attend(query_BHTC, seen, sight), expected)
+    torch.testing.assert_close(_by_flex(query_BHTC, seen, sight), expected)
+    low = KeysValues(seen.keys_BGPC.bfloat16(), seen.values_BGPC.bfloat16())
+    rough = attend(query_BHTC.bfloat16(), low, sight).float()
+    torch.testing.assert_close(rough, expected, atol=0.03, rtol=0.03)
+
+
+def dense(query_BHTC, seen, sight):
+    """One product under one whole mask."""
+    n_keys = sight.n_past + sight.n_now
+    at_T, key_P = torch.arange(sight.n_past, n_keys)[:, None], torch.arange(n_keys)
+    width = sight.block or 1
+    allowed = at_T // width >= key_P // width
+    if sight.documents_BP is not None:
+        now_BT1 = sight.documents_BP[:, sight.n_past :, None]
+        allowed = ((now_BT1 == sight.documents_BP[:, None]) & allowed)[:, None]
+    keys, values = (part.repeat_interleave(2, dim=1) for part in (seen.keys_BGPC, seen.values_BGPC))
+    scores = query_BHTC @ keys.transpose(-1, -2) / query_BHTC.shape[-1] ** 0.5
+    return scores.masked_fill(~allowed, -torch.inf).softmax(-1) @ values

@@ -92,3 +92,14 @@ def test_a_head_without_bias_ignores_prevalence():
     heads = ConceptBottleneck(CONFIG.model_copy(update={"known_bias": False}), WIDTH)
     heads.known.start_at(torch.full((8,), 0.1), tokens_per_chunk=50.0)
     assert heads.known.bias_K is None
+
+
+def test_the_dense_unknown_head_is_the_plain_formula():
+    config = BottleneckConfig(n_known=5, n_unknown=9, rank=None, top_k=2, top_k_unknown=9)
+    bottleneck = ConceptBottleneck(config, width=6)
+    for parameter in bottleneck.parameters():
+        torch.nn.init.normal_(parameter)
+    hidden_ND = torch.randn(4, 6)
+    head = bottleneck.unknown
+    expected_ND = (hidden_ND @ head.predictor_UD.T).sigmoid() @ head.embedding_UD
+    torch.testing.assert_close(bottleneck(hidden_ND).unknown_BTD, expected_ND)

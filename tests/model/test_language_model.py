@@ -38,3 +38,20 @@ def test_matrices_start_at_the_papers_deviation_and_branch_ends_below_it():
 def test_a_family_without_concepts_says_so():
     with pytest.raises(ValueError, match="family ar has no concepts"):
         _ = tiny.lm("ar").concepts
+
+
+def test_an_untied_head_is_its_own_matrix():
+    network = tiny.lm(tied=False)
+    state = torch.randn(tiny.WIDTH)
+    assert network.head is not None
+    torch.testing.assert_close(network.unembed(state), network.head.weight @ state)
+    assert not torch.equal(network.head.weight, network.embedding.weight)
+
+
+@pytest.mark.parametrize("rank", [3, None])
+def test_without_a_residual_the_concepts_give_the_whole_logit(rank):
+    network, ids_BT = tiny.lm(residual=False, rank=rank), tiny.ids()
+    parts = network.concepts(network.hidden(ids_BT))
+    assert not parts.residual_BTD.any()
+    named_BTD = parts.known_BTD + parts.unknown_BTD
+    torch.testing.assert_close(network(ids_BT), network.unembed(named_BTD))

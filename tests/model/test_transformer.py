@@ -59,3 +59,22 @@ def test_an_injection_enters_from_its_layer_on():
     last = network.hidden(ids_BT, injection=Injection(1, addition))
     changed = (last - plain).abs().amax(dim=(0, 2)) > 1e-6
     assert torch.nonzero(changed).flatten().tolist() == [11]
+
+
+def test_a_document_changes_nothing_in_another():
+    network, before = tiny.lm(), tiny.ids(1)
+    documents_BP = torch.arange(tiny.LENGTH)[None] // 8
+    after = before.clone()
+    after[0, 12] = (after[0, 12] + 1) % 32
+    states = [network.hidden(ids_BT, documents_BP=documents_BP) for ids_BT in (before, after)]
+    changed = (states[0] - states[1]).abs().amax(dim=(0, 2)) > 1e-6
+    assert torch.nonzero(changed).flatten().tolist() == [10, 11, 12, 13, 14, 15]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"qk_norm": False}, {"rotary": False}, {"clip_qkv": 0.5}, {"clip_qkv": None}]
+)
+def test_each_option_of_attention_changes_the_states(changes):
+    usual = tiny.lm(clip_qkv=1.0).hidden(tiny.ids(1))
+    other = tiny.lm(**{"clip_qkv": 1.0, **changes}).hidden(tiny.ids(1))
+    assert float((usual - other).abs().max().detach()) > 1e-3
