@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 from pydantic import PositiveInt
 
@@ -23,6 +22,7 @@ from model.engine import dtype
 from model.events import Events
 from model.train import History, Row
 from model.train_config import TrainingConfig
+from model.zero_config import ZeroConfig
 
 HISTORY_FILE = "history.json"
 JOB_FILE = "job.json"
@@ -49,7 +49,7 @@ class Job(Config):
     """Shares of the domains in a batch; empty: every window once an epoch."""
 
     validation_sequences: PositiveInt
-    zero_stage: Literal[1, 2, 3]
+    zero: ZeroConfig
 
 
 def optimise(job: Job, ranks: RanksConfig, events: Events) -> History:
@@ -99,7 +99,7 @@ def write_checkpoint(
         "flops": history.last.flops,
         "seed": job.training.seed,
         "world": ranks.ranks,
-        "zero_stage": job.zero_stage,
+        "zero": job.zero.model_dump(mode="json"),
         "dtype": str(dtype(job.training.dtype)).removeprefix("torch."),
         "training": job.training.model_dump(mode="json"),
         "domain_weights": job.domain_weights,

@@ -23,7 +23,7 @@ from model.zero import ZeroEngine, close
 def work(job: Job, events: Events) -> None:
     """Train this rank's share; rank 0 writes what comes out."""
     stream = TokenStream(Path(job.tokens))
-    engine = ZeroEngine(network(job, stream), job.training, job.zero_stage)
+    engine = ZeroEngine(network(job, stream), job.training, job.zero)
 
     def batch_at(step: int) -> Batch:
         return stream.train_batch(

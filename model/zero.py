@@ -4,8 +4,6 @@ Losses arrive already divided by global counts, so ranks and micro-batches must 
 DeepSpeed averages both, which the factor in `backward` undoes.
 """
 
-from typing import Literal
-
 import deepspeed
 import torch
 from deepspeed import comm
@@ -17,18 +15,13 @@ from model.language_model import LanguageModel
 from model.objective import Example, Objective
 from model.optim import adamw, set_learning_rate
 from model.train_config import TrainingConfig
-
-Stage = Literal[1, 2, 3]
-"""What is split over the ranks: optimiser states (1), also gradients (2), also weights (3)."""
-
-BUCKET = 200_000_000
-"""Elements reduced or gathered at a time; the default of 5e8 holds several gigabytes more."""
+from model.zero_config import ZeroConfig, settings
 
 
 class ZeroEngine:
     """One rank of a world started by torchrun (`components.launch`)."""
 
-    def __init__(self, lm: LanguageModel, config: TrainingConfig, stage: Stage) -> None:
+    def __init__(self, lm: LanguageModel, config: TrainingConfig, zero: ZeroConfig) -> None:
         deepspeed.init_distributed(dist_backend="gloo", verbose=False)
         self.rank: int = comm.get_rank()
         self.world: int = comm.get_world_size()
@@ -37,7 +30,12 @@ class ZeroEngine:
         self._engine, self._optimizer, _, _ = deepspeed.initialize(
             model=Objective(lm, config.objective),
             optimizer=adamw(lm, config.optim),
-            config=settings(config, stage, self.world),
+            config=settings(
+                config,
+                zero,
+                world=self.world,
+                low_precision=dtype(config.dtype) == torch.bfloat16,
+            ),
         )
 
     def sums(self, example: Example) -> Tensor:
@@ -66,33 +64,6 @@ class ZeroEngine:
             for whole, part in zip(lm.parameters(), self.lm.parameters(), strict=True):
                 whole.copy_(safe_get_full_fp32_param(part))
         return lm.eval()
-
-
-def settings(config: TrainingConfig, stage: Stage, world: int) -> dict[str, object]:
-    """DeepSpeed's own config for this optimisation."""
-    share = world * config.micro_batches
-    if config.batch_sequences % share:
-        raise ValueError(
-            f"batch_sequences is {config.batch_sequences}, which {world} ranks with "
-            f"{config.micro_batches} micro-batches each cannot share evenly; try "
-            f"{-(-config.batch_sequences // share) * share}"
-        )
-    return {
-        "train_micro_batch_size_per_gpu": config.batch_sequences // share,
-        "gradient_accumulation_steps": config.micro_batches,
-        "gradient_clipping": config.optim.clip_norm,
-        "bf16": {"enabled": dtype(config.dtype) == torch.bfloat16},
-        "communication_data_type": "fp32",
-        "zero_optimization": {
-            "stage": stage,
-            "overlap_comm": False,
-            "contiguous_gradients": True,
-            "reduce_bucket_size": BUCKET,
-            "allgather_bucket_size": BUCKET,
-        },
-        "zero_allow_untested_optimizer": True,
-        "steps_per_print": 1_000_000_000,
-    }
 
 
 def close() -> None:

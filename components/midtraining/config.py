@@ -1,12 +1,13 @@
 """Config of the mid-training stage."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
 from components.launch import RanksConfig
 from model.config import Config
 from model.train_config import AlphaConfig, NoiseConfig, ObjectiveConfig, TrainingConfig
+from model.zero_config import ZeroConfig
 
 OBJECTIVE = ObjectiveConfig(
     independence="two_term",
@@ -31,7 +32,7 @@ class MidtrainConfig(Config):
     in the paper's mixture. Empty: the corpus as it is."""
 
     ranks: RanksConfig = RanksConfig()
-    zero_stage: Literal[1, 2, 3] = 1
+    zero: ZeroConfig = ZeroConfig()
     validation_sequences: PositiveInt = 32
 
     @model_validator(mode="after")

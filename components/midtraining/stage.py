@@ -45,7 +45,7 @@ def midtrain(
             training=config.training,
             domain_weights=config.domain_weights,
             validation_sequences=config.validation_sequences,
-            zero_stage=config.zero_stage,
+            zero=config.zero,
         )
         history = optimise(job, config.ranks, events)
         write_checkpoint(

@@ -1,12 +1,11 @@
 """Config of the training stage."""
 
-from typing import Literal
-
 from pydantic import PositiveInt
 
 from components.launch import RanksConfig
 from model.config import Config, NetworkConfig
 from model.train_config import TrainingConfig
+from model.zero_config import ZeroConfig
 
 
 class TrainConfig(Config):
@@ -16,8 +15,7 @@ class TrainConfig(Config):
     training: TrainingConfig
     ranks: RanksConfig = RanksConfig()
 
-    zero_stage: Literal[1, 2, 3] = 1
-    """What DeepSpeed splits over the ranks: optimiser states, gradients, weights."""
+    zero: ZeroConfig = ZeroConfig()
 
     validation_sequences: PositiveInt = 32
     """Held-out sequences the loss is measured on while training."""

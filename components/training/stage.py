@@ -39,7 +39,7 @@ def train(
             training=config.training,
             domain_weights={},
             validation_sequences=config.validation_sequences,
-            zero_stage=config.zero_stage,
+            zero=config.zero,
         )
         history = optimise(job, config.ranks, events)
         write_checkpoint(

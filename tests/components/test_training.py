@@ -14,6 +14,7 @@ from model.bottleneck import RAREST
 from model.engine import PlainEngine
 from model.language_model import LanguageModel
 from model.train import fit
+from model.zero_config import ZeroConfig
 from tests.components.small_training import LENGTH, N_STEPS, train_config
 from tests.components.written_tokens import CONCEPTS, write_concepts, write_tokens
 
@@ -109,7 +110,7 @@ def test_two_ranks_train_the_weights_of_one_process(trained, tmp_path, zero_stag
     folder, _ = trained
     one = train_config(ranks=2)
     split = one.training.model_copy(update={"micro_batches": micro_batches})
-    config = one.model_copy(update={"zero_stage": zero_stage, "training": split})
+    config = one.model_copy(update={"zero": ZeroConfig(stage=zero_stage), "training": split})
     for name in ("checkpoint", "curve"):
         (tmp_path / name).mkdir()
     train(
