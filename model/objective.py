@@ -29,6 +29,9 @@ from model.losses import (
 from model.positions import documents
 from model.train_config import ObjectiveConfig
 
+N_NOISE_BINS = 10
+"""Equal bins of the masking rate over (0, 1] that the loss is reported by."""
+
 
 class Term(IntEnum):
     """Places in the vectors of sums and counts. The first four are trained, the rest reported."""
@@ -39,6 +42,27 @@ class Term(IntEnum):
     INDEPENDENCE = 3
     NLL = 4
     CONTRIBUTION = 5
+    NORM_KNOWN = 6
+    """‖k̂‖ of a row; the next two: ‖û‖ and ‖ε‖ before anything is forced or dropped."""
+    NORM_UNKNOWN = 7
+    NORM_RESIDUAL = 8
+    ACTIVE_KNOWN = 9
+    """Known concepts of a row whose activation exceeds one half."""
+    NLL_BIN_0 = 10
+    """Nats of the rows masked at a rate in (0, 0.1]; the next nine: in (0.1, 0.2] and so on."""
+    NLL_BIN_1 = 11
+    NLL_BIN_2 = 12
+    NLL_BIN_3 = 13
+    NLL_BIN_4 = 14
+    NLL_BIN_5 = 15
+    NLL_BIN_6 = 16
+    NLL_BIN_7 = 17
+    NLL_BIN_8 = 18
+    NLL_BIN_9 = 19
+
+
+NLL_BINS = slice(Term.NLL_BIN_0, Term.NLL_BIN_0 + N_NOISE_BINS)
+"""Where the bins stand in the vectors."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +90,8 @@ class Objective(nn.Module):
         target_N = asked.target_BT[asked.masked_BT]
         if self.lm.bottleneck is None:
             nll_N = cross_entropy(self.lm, hidden_BTD[asked.masked_BT], target_N)
-            zero = nll_N.new_zeros(())
-            return torch.stack([self._language(nll_N, asked), zero, zero, zero, nll_N.sum(), zero])
+            sums = {Term.LANGUAGE: self._language(nll_N, asked)}
+            return _stacked(sums | _nll_reports(nll_N, asked), nll_N)
 
         with _float32(hidden_BTD):
             parts, logits_NK = self._parts(example, hidden_BTD[asked.masked_BT])
@@ -75,16 +99,16 @@ class Objective(nn.Module):
         nll_N = cross_entropy(self.lm, state_ND, target_N)
         two_terms = self.config.independence == "two_term"
         with _float32(hidden_BTD):
-            return torch.stack(
-                [
-                    self._language(nll_N, asked),
-                    self._concepts(example, hidden_BTD, logits_NK),
-                    reconstruction(parts),
-                    dependence(parts, asked.masked_BT, with_residual=two_terms),
-                    nll_N.sum(),
-                    contribution(parts, F.embedding(target_N, self.lm.head_VD)),
-                ]
-            )
+            row_ND = F.embedding(target_N, self.lm.head_VD)
+            sums = {
+                Term.LANGUAGE: self._language(nll_N, asked),
+                Term.CONCEPT: self._concepts(example, hidden_BTD, logits_NK),
+                Term.RECONSTRUCTION: reconstruction(parts),
+                Term.INDEPENDENCE: dependence(parts, asked.masked_BT, with_residual=two_terms),
+                Term.CONTRIBUTION: contribution(parts, row_ND),
+                Term.ACTIVE_KNOWN: (logits_NK.detach() > 0).sum().float(),
+            }
+            return _stacked(sums | _norm_reports(parts) | _nll_reports(nll_N, asked), nll_N)
 
     def _hidden(self, noisy_BT: Tensor) -> Tensor:
         if not self.config.document_mask:
@@ -146,6 +170,35 @@ class Objective(nn.Module):
                 return 1.0 / asked.rate_BT[masked_BT].clamp(min=1e-3)
 
 
+def _stacked(sums: dict[Term, Tensor], like: Tensor) -> Tensor:
+    """One vector of all terms (S); those not given are zero."""
+    zero = like.new_zeros(())
+    return torch.stack([sums.get(term, zero) for term in Term])
+
+
+@torch.no_grad()
+def _nll_reports(nll_N: Tensor, asked: Corrupted) -> dict[Term, Tensor]:
+    """Nats of all rows, and by the rate they were masked at."""
+    bins = nll_N.new_zeros(N_NOISE_BINS).index_add(0, _noise_bin(asked), nll_N)
+    return {Term.NLL: nll_N.sum()} | dict(zip(list(Term)[NLL_BINS], bins, strict=True))
+
+
+@torch.no_grad()
+def _norm_reports(parts: Parts) -> dict[Term, Tensor]:
+    residual_ND = parts.hidden_ND - parts.known_ND - parts.unknown_ND
+    return {
+        Term.NORM_KNOWN: parts.known_ND.norm(dim=1).sum(),
+        Term.NORM_UNKNOWN: parts.unknown_ND.norm(dim=1).sum(),
+        Term.NORM_RESIDUAL: residual_ND.norm(dim=1).sum(),
+    }
+
+
+def _noise_bin(asked: Corrupted) -> Tensor:
+    """Bin of the rate that each row was masked at (N)."""
+    bin_BT = (asked.rate_BT * N_NOISE_BINS).ceil().long() - 1
+    return bin_BT.clamp(0, N_NOISE_BINS - 1)[asked.masked_BT]
+
+
 def _float32(like: Tensor) -> torch.autocast:
     """Heads and their losses compute in float32 also where matrix products elsewhere do not."""
     return torch.autocast(like.device.type, enabled=False)
@@ -163,26 +216,26 @@ def counts(example: Example, lm: LanguageModel, config: ObjectiveConfig) -> Tens
         case "elbo":
             specials = (batch.ids_BT == lm.config.pad_id) | (batch.ids_BT == lm.config.bos_id)
             n_language = float((~specials).sum())
+    counts_S = torch.zeros(len(Term))
+    counts_S[Term.LANGUAGE], counts_S[Term.NLL] = n_language, n_rows
+    counts_S[NLL_BINS] = torch.bincount(_noise_bin(example.asked), minlength=N_NOISE_BINS).float()
     if lm.bottleneck is None:
-        return torch.tensor([n_language, 0.0, 0.0, 0.0, n_rows, 0.0])
+        return counts_S
     voting_C = voted(batch.chunk_BT[_votes(batch, example.asked, config)], len(batch.labelled_C))
-    n_chunks = float((voting_C & supervised(batch)).sum())
-    n_sequences = float((masked_BT.sum(dim=1) >= 2).sum())
-    return torch.tensor([n_language, n_chunks, n_rows, n_sequences, n_rows, n_rows])
+    counts_S[Term.CONCEPT] = float((voting_C & supervised(batch)).sum())
+    counts_S[Term.INDEPENDENCE] = float((masked_BT.sum(dim=1) >= 2).sum())
+    counts_S[Term.RECONSTRUCTION] = n_rows
+    counts_S[Term.CONTRIBUTION : Term.ACTIVE_KNOWN + 1] = n_rows
+    return counts_S
 
 
 def weights(config: ObjectiveConfig, counts_S: Tensor) -> Tensor:
     """What each sum is multiplied by in the loss (S): λ over the denominator, 0 for reports."""
-    scale_S = torch.tensor(
-        [
-            1.0,
-            config.concept_weight,
-            config.reconstruction_weight,
-            config.independence_weight,
-            0.0,
-            0.0,
-        ]
-    )
+    scale_S = torch.zeros(len(Term))
+    scale_S[Term.LANGUAGE] = 1.0
+    scale_S[Term.CONCEPT] = config.concept_weight
+    scale_S[Term.RECONSTRUCTION] = config.reconstruction_weight
+    scale_S[Term.INDEPENDENCE] = config.independence_weight
     return torch.where(counts_S > 0, scale_S / counts_S.clamp(min=1e-9), 0.0)
 
 

@@ -6,7 +6,7 @@ import torch
 from model import forcing
 from model.diffusion import fixed, question
 from model.forcing import Chances
-from model.objective import Example, Objective, Term, counts, weights
+from model.objective import NLL_BINS, Example, Objective, Term, counts, weights
 from model.train_config import ObjectiveConfig
 from tests.model import tiny
 
@@ -86,9 +86,46 @@ def test_reconstruction_and_independence_reach_the_unknown_head_alone(term, inde
 
 
 def test_reports_train_nothing():
-    assert (
-        weights(ObjectiveConfig(), torch.ones(len(Term)))[[Term.NLL, Term.CONTRIBUTION]].eq(0).all()
-    )
+    weights_S = weights(ObjectiveConfig(), torch.ones(len(Term)))
+    assert weights_S.nonzero().flatten().tolist() == list(range(Term.NLL))
+
+
+def test_nats_by_noise_bin_add_up_and_stand_in_the_bin_of_their_rate():
+    network = tiny.lm()
+    batch = tiny.batch()
+    for rate, place in ((0.1, 0), (0.11, 1), (0.5, 4), (1.0, 9)):
+        one = Example(
+            batch=batch,
+            asked=question(batch, fixed(rate), 0, 3, network.config),
+            forcing=forcing.draw(batch, Chances(), seed=0, step=3),
+            sparse=False,
+        )
+        sums_S = Objective(network, ObjectiveConfig())(one).detach()
+        counts_S = counts(one, network, ObjectiveConfig())
+        assert counts_S[NLL_BINS].nonzero().flatten().tolist() == [place]
+        torch.testing.assert_close(sums_S[NLL_BINS][place], sums_S[Term.NLL])
+
+
+def test_reports_of_the_parts_are_those_of_the_dense_heads():
+    network = tiny.lm()
+    one = example(network)
+    with torch.no_grad():
+        sums_S = Objective(network, ObjectiveConfig())(one)
+        hidden_ND = network.hidden(one.asked.noisy_BT)[one.asked.masked_BT]
+        known, unknown = network.concepts.known, network.concepts.unknown
+        active_NK = known.logits(hidden_ND).sigmoid()
+        known_ND = active_NK @ known.embedding_KD
+        unknown_ND = (
+            unknown.logits(hidden_ND).sigmoid() @ unknown.embedding_UR @ unknown.embedding_RD
+        )
+    expected = [
+        known_ND.norm(dim=1).sum(),
+        unknown_ND.norm(dim=1).sum(),
+        (hidden_ND - known_ND - unknown_ND).norm(dim=1).sum(),
+        (active_NK > 0.5).sum().float(),
+    ]
+    found = sums_S[Term.NORM_KNOWN : Term.ACTIVE_KNOWN + 1]
+    torch.testing.assert_close(found, torch.stack(expected))
 
 
 @pytest.mark.parametrize("reduction", ["token_mean", "block_mean", "elbo"])
@@ -149,7 +186,8 @@ def test_a_family_without_concepts_has_one_term(family):
         Objective(network, ObjectiveConfig())(one),
         counts(one, network, ObjectiveConfig()),
     )
-    assert (sums_S != 0).tolist() == [True, False, False, False, True, False]
+    told = {Term(place) for place in (sums_S != 0).nonzero().flatten().tolist()}
+    assert told - set(list(Term)[NLL_BINS]) == {Term.LANGUAGE, Term.NLL}
     assert (counts_S != 0).tolist() == (sums_S != 0).tolist()
 
 
