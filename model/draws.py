@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     DROP_KNOWN = 5
     DROP_RESIDUAL = 6
     TOKEN = 7
+    STEER = 8
 
 
 def uniforms(sample_ids_B: Tensor, n: int, *, seed: int, step: int, purpose: Purpose) -> Tensor:

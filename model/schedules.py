@@ -8,7 +8,7 @@ import math
 import torch
 
 from model.diffusion import Rates, uniform_between
-from model.train_config import AlphaConfig, NoiseConfig, OptimConfig
+from model.train_config import AlphaConfig, InterleavingConfig, NoiseConfig, OptimConfig
 
 
 def learning_rate(config: OptimConfig, step: int, n_steps: int) -> float:
@@ -41,18 +41,34 @@ def alpha(config: AlphaConfig, progress: float) -> float:
     return config.first + (config.last - config.first) * moved
 
 
+def steers(config: InterleavingConfig, step: int, n_steps: int) -> bool:
+    """Whether this step is one of a steering phase."""
+    length, gap = round(config.phase * n_steps), round(config.gap * n_steps)
+    since = step - round(config.warmup * n_steps)
+    if since < 0 or length == 0:
+        return False
+    return since // (length + gap) < config.phases and since % (length + gap) < length
+
+
 def noise(config: NoiseConfig, progress: float) -> Rates:
     """Rates of the blocks at this point of training.
 
-    The moving Gaussian is cut to [low, high], so both ends carry the mass beyond them (method:
-    linear motion and clipping are our reading).
+    A Gaussian is cut to [low, high], so both ends carry the mass beyond them (method: linear
+    motion, clipping and the width of `heavy` are our reading).
     """
-    if config.kind == "uniform":
-        return uniform_between(config.low, config.high)
-    centre = config.centre_first + (config.centre_last - config.centre_first) * progress
+    match config.kind:
+        case "uniform":
+            return uniform_between(config.low, config.high)
+        case "moving_gaussian":
+            moved = (config.centre_last - config.centre_first) * progress
+            return _gaussian(config, config.centre_first + moved, config.deviation)
+        case "heavy":
+            return _gaussian(config, config.heavy_centre, config.heavy_deviation)
 
-    def moving(uniform: torch.Tensor) -> torch.Tensor:
+
+def _gaussian(config: NoiseConfig, centre: float, deviation: float) -> Rates:
+    def rates(uniform: torch.Tensor) -> torch.Tensor:
         normal = torch.special.ndtri(uniform.clamp(1e-6, 1.0 - 1e-6))
-        return (centre + config.deviation * normal).clamp(config.low, config.high)
+        return (centre + deviation * normal).clamp(config.low, config.high)
 
-    return moving
+    return rates

@@ -23,7 +23,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 class NoiseConfig(Config):
     """How much of a block is masked in training (paper §5.2, §9.2)."""
 
-    kind: Literal["uniform", "moving_gaussian"] = "uniform"
+    kind: Literal["uniform", "moving_gaussian", "heavy"] = "uniform"
     low: PositiveFloat = 0.05
     high: PositiveFloat = 0.95
 
@@ -32,6 +32,11 @@ class NoiseConfig(Config):
 
     centre_last: PositiveFloat = 0.8
     deviation: PositiveFloat = 0.3
+
+    heavy_centre: Share = 0.8
+    """Where `heavy` rates gather, the alternative the paper tried in mid-training (§10.2)."""
+
+    heavy_deviation: PositiveFloat = 0.1
 
     clean_prefix: Share = 0.0
     """Share of sequences whose first blocks are left whole, as they are in generation."""
@@ -113,6 +118,43 @@ class OptimConfig(Config):
             raise ValueError(
                 f"warmup {self.warmup} + decay {self.decay} exceed the whole run; lower one"
             )
+        return self
+
+
+class InterleavingConfig(Config):
+    """Steering phases inside training, and what their steps do (paper §10.2.4, table 36)."""
+
+    phases: NonNegativeInt = 4
+    """Runs of steering steps. 0: none."""
+
+    phase: Share = 0.01
+    """Share of all steps in each phase."""
+
+    warmup: Share = 0.02
+    """Share of all steps before the first phase."""
+
+    gap: Share = 0.0
+    """Share of all steps between two phases. The paper's phases follow each other."""
+
+    gain: PositiveFloat = 1.0
+    """γ: length of what is injected."""
+
+    first_layer: Share = 0.5
+    """Where injection starts, as a share of the layers."""
+
+    respond_weight: NonNegativeFloat = 1.0
+    express_weight: NonNegativeFloat = 1.0
+
+    @model_validator(mode="after")
+    def _phases_fit(self) -> Self:
+        end = self.warmup + self.phases * self.phase + max(0, self.phases - 1) * self.gap
+        if end > 1.0:
+            raise ValueError(
+                f"steering phases would end after {end:.2f} of the steps; lower phases, phase, gap "
+                f"or warmup until it is at most 1"
+            )
+        if self.first_layer >= 1.0:
+            raise ValueError("first_layer is a share of the layers below 1; the paper's is 0.5")
         return self
 
 

@@ -56,3 +56,11 @@ def test_the_gaussian_moves_and_stays_in_range(progress, centre):
     assert (float(quantiles[0]), float(quantiles[3])) == pytest.approx((0.05, 0.95))
     if progress == 0.5:
         assert float(quantiles[2]) == pytest.approx(0.5 + 0.3 * 0.2533, abs=1e-3)
+
+
+@pytest.mark.parametrize("progress", [0.0, 0.9])
+def test_heavy_noise_gathers_at_four_fifths_throughout(progress):
+    rates = schedules.noise(NoiseConfig(kind="heavy"), progress)
+    below, middle, above, end = rates(torch.tensor([0.1587, 0.5, 0.8413, 1.0])).tolist()
+    assert (below, middle, above) == pytest.approx((0.7, 0.8, 0.9), abs=1e-3)
+    assert end == pytest.approx(0.95)
