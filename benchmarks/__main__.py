@@ -2,9 +2,9 @@
 
 import torch
 
-from benchmarks import dependence, generation
+from benchmarks import attention, dependence, generation
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for benchmark in (generation, dependence):
+    for benchmark in (attention, generation, dependence):
         print(benchmark.contest(), flush=True)
