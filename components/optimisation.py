@@ -1,6 +1,7 @@
 """One optimisation over ranks: what training and mid-training share.
 
-    optimise(job, ranks, events)      start the ranks (`components.rank`), wait, read their history
+    optimise(job, ranks, events, scratch)     start the ranks (`components.rank`), wait, read their
+                                              history; from a savepoint if `scratch` holds one
 
 The ranks read the token stream themselves; rank 0 leaves weights and history in the job's folder.
 """
@@ -11,18 +12,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from pydantic import PositiveInt
-
-from components import contracts, launch
+from components import contracts, launch, resuming
+from components.job import Job
 from components.launch import RanksConfig
 from components.tokens import TokenStream
 from model import accounting, checkpoint
-from model.config import Config, LanguageModelConfig
+from model.curve import History, Row
 from model.engine import dtype
 from model.events import Events
-from model.train import History, Row
-from model.train_config import TrainingConfig
-from model.zero_config import ZeroConfig
+
+__all__ = ["Job", "optimise", "prevalences", "tokens_per_chunk", "write_checkpoint", "write_curve"]
 
 HISTORY_FILE = "history.json"
 JOB_FILE = "job.json"
@@ -30,31 +29,15 @@ CONCEPTS_FILE = "concepts.json"
 TOKENIZER_FILE = "tokenizer.json"
 
 
-class Job(Config):
-    """Everything a rank must know."""
+def optimise(job: Job, ranks: RanksConfig, events: Events, scratch: Path | None = None) -> History:
+    """Train over ranks. Weights and config lie in the job's folder afterwards.
 
-    tokens: str
-    folder: str
-    network: LanguageModelConfig
-
-    start_from: str
-    """Folder of the checkpoint to go on from; empty: fresh weights, seeded."""
-
-    prevalence: tuple[float, ...]
-    """Of each known concept: where the biases of fresh weights start."""
-
-    training: TrainingConfig
-
-    domain_weights: dict[str, float]
-    """Shares of the domains in a batch; empty: every window once an epoch."""
-
-    validation_sequences: PositiveInt
-    zero: ZeroConfig
-
-
-def optimise(job: Job, ranks: RanksConfig, events: Events) -> History:
-    """Train over ranks. Weights and config lie in the job's folder afterwards."""
+    `scratch` outlives a kill: savepoints are kept in it, and a run that finds one goes on from
+    there. None: nothing outlives the call.
+    """
     folder = Path(job.folder)
+    if scratch is not None:
+        job = resuming.from_newest(job, ranks, scratch, events)
     path = folder / JOB_FILE
     path.write_text(job.model_dump_json())
     launch.run("components.rank", path, ranks, events)

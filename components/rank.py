@@ -9,14 +9,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from components import launch
-from components.optimisation import HISTORY_FILE, Job, tokens_per_chunk
+from components import launch, savepoints
+from components.job import Job
+from components.keeper import ScratchKeeper
+from components.optimisation import HISTORY_FILE, tokens_per_chunk
+from components.savepoints import Savepoint
 from components.tokens import TokenStream
 from model import checkpoint
+from model.curve import History
 from model.diffusion import Batch
+from model.endings import DivergedError
 from model.events import Events
 from model.language_model import LanguageModel
-from model.train import fit
+from model.train import BatchAt, fit
 from model.zero import ZeroEngine, close
 
 
@@ -36,7 +41,7 @@ def work(job: Job, events: Events) -> None:
             domain_weights=job.domain_weights,
         )
 
-    history = fit(engine, job.training, batch_at, held_out(job, stream), events)
+    history = _kept(job, engine, batch_at, held_out(job, stream), events)
     lm = engine.finished()
     if engine.rank == 0:
         folder = Path(job.folder)
@@ -45,6 +50,41 @@ def work(job: Job, events: Events) -> None:
         record = {"rows": rows, "n_skipped": history.n_skipped}
         (folder / HISTORY_FILE).write_text(json.dumps(record))
     close()
+
+
+def _kept(
+    job: Job, engine: ZeroEngine, batch_at: BatchAt, batches: list[Batch], events: Events
+) -> History:
+    """Train, and keep the run's state on the way if the job has a place for it."""
+    if not job.scratch:
+        return fit(engine, job.training, batch_at, batches, events)
+    scratch = Path(job.scratch)
+    keeper = ScratchKeeper(
+        scratch,
+        engine,
+        job.training.saving,
+        Savepoint.at(Path(job.savepoint)) if job.savepoint else None,
+        lambda standing: job.state(standing, engine.world),
+        events,
+    )
+    try:
+        return fit(engine, job.training, batch_at, batches, events, keeper)
+    except DivergedError as error:
+        raise DivergedError(f"{error}. {_last_good(scratch, engine.rank)}") from error
+    finally:
+        keeper.close()
+
+
+def _last_good(scratch: Path, rank: int) -> str:
+    """The newest savepoint, which is never one of the bad stretch, kept for good."""
+    found = savepoints.listed(scratch)
+    if not found:
+        return "There is no savepoint before it"
+    newest = savepoints.keep_for_good(found[0], scratch) if rank == 0 else found[0]
+    return (
+        f"The last good savepoint, of step {newest.step}, is kept in {newest.folder}; to go on "
+        f"from it with another config, name it in training.continue_from"
+    )
 
 
 def network(job: Job, stream: TokenStream) -> LanguageModel:

@@ -3,15 +3,21 @@
 `model.zero` is the other engine. Both hold the same module, optimiser and clipping.
 """
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal, Protocol
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
+from model.hashed_file import Written, write_tensors
 from model.language_model import LanguageModel
 from model.objective import Example, Objective
 from model.optim import adamw, set_learning_rate
 from model.train_config import TrainingConfig
+
+PLAIN_FILE = "plain.safetensors"
 
 
 class Engine(Protocol):
@@ -35,6 +41,17 @@ class Engine(Protocol):
 
     def total(self, values: Tensor) -> Tensor:
         """Sum of a small vector over the ranks."""
+        ...
+
+    def save(self, folder: Path) -> Mapping[str, Written]:
+        """Weights and optimiser into `folder`, which is there and empty.
+
+        Every rank calls it and returns what it wrote itself, by name relative to the folder.
+        """
+        ...
+
+    def restore(self, folder: Path) -> None:
+        """Weights and optimiser as they were when they were saved. Every rank calls it."""
         ...
 
     def finished(self) -> LanguageModel:
@@ -73,8 +90,30 @@ class PlainEngine:
     def total(self, values: Tensor) -> Tensor:
         return values
 
+    def save(self, folder: Path) -> Mapping[str, Written]:
+        tensors = {f"weight.{name}": tensor for name, tensor in self.lm.state_dict().items()}
+        for name, parameter in self.lm.named_parameters():
+            for kind, tensor in self._optimizer.state.get(parameter, {}).items():
+                tensors[f"{kind}.{name}"] = tensor
+        return {PLAIN_FILE: write_tensors(tensors, folder / PLAIN_FILE)}
+
+    def restore(self, folder: Path) -> None:
+        tensors = load_file(folder / PLAIN_FILE)
+        self.lm.load_state_dict(_part(tensors, "weight"))
+        by_name = dict(self.lm.named_parameters())
+        self._optimizer.state.clear()
+        for kind in ("step", "exp_avg", "exp_avg_sq"):
+            for name, tensor in _part(tensors, kind).items():
+                self._optimizer.state[by_name[name]][kind] = tensor
+
     def finished(self) -> LanguageModel:
         return self.lm.eval()
+
+
+def _part(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """The tensors of one kind, by the names of their parameters."""
+    start = f"{kind}."
+    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
 
 
 def dtype(name: Literal["auto", "float32", "bfloat16"]) -> torch.dtype:

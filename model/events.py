@@ -11,6 +11,8 @@ class Event:
     step: int
     total_steps: int
     metrics: Mapping[str, float] = field(default_factory=dict)
+    message: str = ""
+    """What a person should read, where numbers do not say it."""
 
 
 Events = Callable[[Event], None]

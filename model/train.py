@@ -5,86 +5,34 @@
     lm = engine.finished()
 
 `batch_at(step)` gives this rank's share of the global batch of a step. Noise, forcing and dropout
-are drawn by (seed, step, sample id), so the same step on any number of ranks is the same step.
+are drawn by (seed, step, sample id), so the same step on any number of ranks is the same step, and
+a run that goes on from a savepoint (`model.progress.Keeper`) takes the steps it would have taken.
+
+Shape suffixes: S term of the objective
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from model import accounting, forcing, schedules
-from model.diffusion import Batch, fixed, question
+from model import forcing, schedules
+from model.curve import History, row
+from model.diffusion import Batch, question
+from model.endings import DivergedError, StoppedError
 from model.engine import Engine
-from model.events import Event, Events, ignore
+from model.events import Events, ignore
 from model.forcing import Chances
 from model.objective import Example, Term, counts, weights
+from model.progress import Keeper, Progress, Unkept, Wishes
+from model.telling import Teller
 from model.train_config import TrainingConfig
+from model.validation import validate
 
 BatchAt = Callable[[int], Batch]
-
-VALIDATION_RATE = 0.5
-VALIDATION_SEED = 0
-
-
-class DivergedError(RuntimeError):
-    """Too many steps in a row whose loss or gradient was not finite."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One point of the training curve. None where a value was not measured or does not exist."""
-
-    step: int
-    """Steps done."""
-
-    tokens: int
-    flops: float
-    lr: float
-    nll_nats: float
-    """Training loss per token asked for, over the steps since the row before."""
-
-    valid_nll_nats: float | None
-    """Held-out loss per masked token, at rate 0.5 in the diffusion families."""
-
-    concept_loss: float | None
-    independence_loss: float | None
-    reconstruction_loss: float | None
-    concept_contribution: float | None
-    """On the held-out tokens, with top-k heads."""
-
-
-@dataclass(frozen=True)
-class History:
-    """What a training run leaves behind besides its weights."""
-
-    rows: tuple[Row, ...]
-    n_skipped: int
-    """Steps left out because their gradient was not finite."""
-
-    @property
-    def last(self) -> Row:
-        return self.rows[-1]
-
-
-@dataclass
-class _Interval:
-    """Sums and counts since the last row of the curve."""
-
-    sums_S: Tensor = field(default_factory=lambda: torch.zeros(len(Term)))
-    counts_S: Tensor = field(default_factory=lambda: torch.zeros(len(Term)))
-    started: float = field(default_factory=time.perf_counter)
-    n_steps: int = 0
-    gradient_norm: float = 0.0
-
-    def add(self, sums_S: Tensor, counts_S: Tensor, gradient_norm: float) -> None:
-        self.sums_S = self.sums_S + sums_S
-        self.counts_S = self.counts_S + counts_S
-        self.gradient_norm = gradient_norm
-        self.n_steps += 1
 
 
 def fit(
@@ -93,52 +41,37 @@ def fit(
     batch_at: BatchAt,
     held_out: Sequence[Batch],
     events: Events = ignore,
+    keeper: Keeper | None = None,
 ) -> History:
-    """Train. `held_out` are whole batches, the same on every rank; each takes its share."""
-    validate_after = {
-        round(config.n_steps * (i + 1) / config.validations) for i in range(config.validations)
-    }
-    rows: list[Row] = []
-    interval = _Interval()
-    n_skipped = in_a_row = 0
-    for step in range(config.n_steps):
-        lr = schedules.learning_rate(config.optim, step, config.n_steps)
-        sums_S, counts_S, gradient_norm = _step(engine, config, batch_at(step), step, lr)
-        if math.isfinite(gradient_norm) and bool(sums_S.isfinite().all()):
-            interval.add(sums_S, counts_S, gradient_norm)
-            in_a_row = 0
-        else:
-            n_skipped, in_a_row = n_skipped + 1, in_a_row + 1
-            _stop_if_diverged(config, step, in_a_row, lr)
-        done = step + 1
-        if done in validate_after or done % config.log_every == 0 or done == config.n_steps:
-            if not interval.n_steps:
-                continue
-            valid_S = validate(engine, config, held_out) if done in validate_after else None
-            rows.append(_row(engine, config, done, lr, interval, valid_S))
-            if engine.rank == 0:
-                events(_event(rows[-1], config, interval))
-            interval = _Interval()
-    return History(tuple(rows), n_skipped)
+    """Train. `held_out` are whole batches, the same on every rank; each takes its share.
 
-
-@torch.no_grad()
-def validate(engine: Engine, config: TrainingConfig, held_out: Sequence[Batch]) -> Tensor:
-    """Means of the terms on held-out batches, as they stand: nothing forced, nothing dropped."""
-    sums_S, counts_S = torch.zeros(len(Term)), torch.zeros(len(Term))
-    for batch in held_out:
-        share = batch.part(slice(engine.rank, None, engine.world))
-        if not len(share):
-            continue
-        example = Example(
-            batch=share,
-            asked=question(share, fixed(VALIDATION_RATE), VALIDATION_SEED, 0, engine.lm.config),
-            forcing=forcing.draw(share, Chances(), seed=VALIDATION_SEED, step=0),
-            sparse=True,
-        )
-        sums_S += engine.sums(example)
-        counts_S += counts(example, engine.lm, config.objective)
-    return _means(engine.total(sums_S), engine.total(counts_S))
+    Without a keeper nothing is kept. Raises DivergedError, and StoppedError where a rank was asked
+    to stop before the last step.
+    """
+    keeper = keeper or Unkept()
+    now = keeper.resumed()
+    teller = Teller(engine, config, events)
+    started = time.perf_counter()
+    while now.step < config.n_steps:
+        lr = schedules.learning_rate(config.optim, now.step, config.n_steps)
+        done = _step(engine, config, batch_at(now.step), now.step, lr, keeper.wishes(now))
+        _add(now, done)
+        if not done.finite:
+            teller.skipped(now)
+        if _row_is_due(config, now.step) and now.interval.n_steps:
+            valid = now.step in _validated_after(config)
+            valid_S = validate(engine, config, held_out) if valid else None
+            new = row(
+                engine.lm, config, step=now.step, lr=lr, interval=now.interval, valid_S=valid_S
+            )
+            now.add_row(new)
+            teller.row(new)
+        seconds = time.perf_counter() - started
+        now.useful_seconds, started = now.useful_seconds + seconds, started + seconds
+        if done.finite:
+            teller.step(now, done.sums_S, done.counts_S, done.gradient_norm, lr)
+        _go_on_or_end(config, now, done, lr, keeper)
+    return now.history
 
 
 def example_at(batch: Batch, engine: Engine, config: TrainingConfig, step: int) -> Example:
@@ -163,10 +96,24 @@ def example_at(batch: Batch, engine: Engine, config: TrainingConfig, step: int) 
     return Example(batch, asked, drawn, sparse=progress >= objective.sparse_from)
 
 
+@dataclass(frozen=True)
+class _Done:
+    """What one step came to, the same on every rank."""
+
+    sums_S: Tensor
+    counts_S: Tensor
+    gradient_norm: float
+    wishes: Wishes
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.gradient_norm) and bool(self.sums_S.isfinite().all())
+
+
 def _step(
-    engine: Engine, config: TrainingConfig, batch: Batch, step: int, lr: float
-) -> tuple[Tensor, Tensor, float]:
-    """One optimiser step. Sums and counts over all ranks, and the gradient's norm."""
+    engine: Engine, config: TrainingConfig, batch: Batch, step: int, lr: float, wishes: Wishes
+) -> _Done:
+    """One optimiser step. Sums, counts and wishes are those of all ranks."""
     examples = [
         example_at(batch.part(slice(part, None, config.micro_batches)), engine, config, step)
         for part in range(config.micro_batches)
@@ -175,72 +122,54 @@ def _step(
     counts_S = engine.total(mine_S)
     weights_S = weights(config.objective, counts_S)
     sums_S = torch.zeros(len(Term))
-    for one in examples:
+    for one in examples[:-1]:
         found_S = engine.sums(one)
         engine.backward((found_S * weights_S).sum())
         sums_S += found_S.detach()
-    return engine.total(sums_S), counts_S, engine.step(lr)
+    last_S = engine.sums(examples[-1])
+    sums_S += last_S.detach()
+    told = engine.total(torch.cat([sums_S, torch.tensor([wishes.save, wishes.stop]).float()]))
+    sums_S, wished = told[: len(Term)], told[len(Term) :].tolist()
+    # One loss that is no number, on any rank, makes the whole gradient one: engines change nothing
+    # then. A gradient can be finite where the loss was not, and would be stepped along.
+    finite = 1.0 if bool(sums_S.isfinite().all()) else math.nan
+    engine.backward((last_S * weights_S).sum() * finite)
+    return _Done(sums_S, counts_S, engine.step(lr), Wishes(bool(wished[0]), bool(wished[1])))
 
 
-def _stop_if_diverged(config: TrainingConfig, step: int, in_a_row: int, lr: float) -> None:
-    if in_a_row > config.patience_non_finite:
+def _add(now: Progress, done: _Done) -> None:
+    now.step += 1
+    if done.finite:
+        now.interval.add(done.sums_S, done.counts_S, done.gradient_norm)
+        now.in_a_row = 0
+    else:
+        now.n_skipped, now.in_a_row = now.n_skipped + 1, now.in_a_row + 1
+
+
+def _go_on_or_end(
+    config: TrainingConfig, now: Progress, done: _Done, lr: float, keeper: Keeper
+) -> None:
+    """Keep what is to be kept; raise where the run ends here."""
+    if now.in_a_row > config.patience_non_finite:
         raise DivergedError(
-            f"loss or gradient was not finite in {in_a_row} steps in a row, the last one step "
-            f"{step} at learning rate {lr:.2g} (limit {config.patience_non_finite}); lower "
+            f"loss or gradient was not finite in {now.in_a_row} steps in a row, the last one step "
+            f"{now.step - 1} at learning rate {lr:.2g} (limit {config.patience_non_finite}); lower "
             f"optim.peak_lr or lengthen optim.warmup, or compute in float32"
         )
+    if now.step == config.n_steps:
+        return
+    if done.wishes.save or done.wishes.stop:
+        keeper.save(now, done.wishes)
+    if done.wishes.stop:
+        raise StoppedError(f"stopped after step {now.step} of {config.n_steps}, as asked")
 
 
-def _row(
-    engine: Engine,
-    config: TrainingConfig,
-    done: int,
-    lr: float,
-    interval: _Interval,
-    valid_S: Tensor | None,
-) -> Row:
-    tokens = done * config.tokens_per_step
-    means_S = _means(interval.sums_S, interval.counts_S)
-    per_token = accounting.training_flops_per_token(engine.lm.config, config.length)
-    nothing = engine.lm.bottleneck is None
-    return Row(
-        step=done,
-        tokens=tokens,
-        flops=per_token * tokens,
-        lr=lr,
-        nll_nats=float(means_S[Term.NLL]),
-        valid_nll_nats=None if valid_S is None else float(valid_S[Term.NLL]),
-        concept_loss=None if nothing else float(means_S[Term.CONCEPT]),
-        independence_loss=None if nothing else float(means_S[Term.INDEPENDENCE]),
-        reconstruction_loss=None if nothing else float(means_S[Term.RECONSTRUCTION]),
-        concept_contribution=(
-            None if nothing or valid_S is None else float(valid_S[Term.CONTRIBUTION])
-        ),
+def _validated_after(config: TrainingConfig) -> set[int]:
+    parts = config.validations
+    return {round(config.n_steps * (part + 1) / parts) for part in range(parts)}
+
+
+def _row_is_due(config: TrainingConfig, step: int) -> bool:
+    return (
+        step in _validated_after(config) or step % config.log_every == 0 or step == config.n_steps
     )
-
-
-def _event(row: Row, config: TrainingConfig, interval: _Interval) -> Event:
-    seconds = time.perf_counter() - interval.started
-    metrics = {
-        "tokens": float(row.tokens),
-        "flops": row.flops,
-        "learning_rate": row.lr,
-        "nll_nats": row.nll_nats,
-        "gradient_norm": interval.gradient_norm,
-        "tokens_per_second": interval.n_steps * config.tokens_per_step / seconds,
-    }
-    for name in (
-        "valid_nll_nats",
-        "concept_loss",
-        "independence_loss",
-        "reconstruction_loss",
-        "concept_contribution",
-    ):
-        value = getattr(row, name)
-        if value is not None:
-            metrics[name] = value
-    return Event(step=row.step, total_steps=config.n_steps, metrics=metrics)
-
-
-def _means(sums_S: Tensor, counts_S: Tensor) -> Tensor:
-    return torch.where(counts_S > 0, sums_S / counts_S.clamp(min=1e-9), 0.0)

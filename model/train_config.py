@@ -158,6 +158,25 @@ class InterleavingConfig(Config):
         return self
 
 
+class SavingConfig(Config):
+    """When a run's whole state is kept, so that it can go on after a kill. Changes no loss."""
+
+    every_seconds: PositiveFloat = 120.0
+    """Wall time between two savepoints: what a kill can cost."""
+
+    every_steps: NonNegativeInt = 0
+    """Steps between two savepoints, besides; 0: by the clock alone."""
+
+    keep_every: NonNegativeInt = 0
+    """Steps between two savepoints that are kept for good, to branch from; 0: none."""
+
+    last: Annotated[int, Field(ge=2)] = 2
+    """Verified savepoints that are left besides those kept for good."""
+
+    grace_seconds: NonNegativeFloat = 10.0
+    """Time from SIGTERM to SIGKILL: the last savepoint is written if it fits in."""
+
+
 class TrainingConfig(Config):
     """One optimisation of one network."""
 
@@ -190,6 +209,15 @@ class TrainingConfig(Config):
 
     patience_non_finite: NonNegativeInt = 3
     """Steps in a row whose loss or gradient may be infinite or no number; each is skipped."""
+
+    tell_seconds: PositiveFloat = 5.0
+    """Time between two lines of how it goes."""
+
+    saving: SavingConfig = SavingConfig()
+
+    continue_from: str = ""
+    """Folder of a savepoint, of this run or of another, to go on from: weights, optimiser, step.
+    Empty: from this run's newest, if it has one. See `annealed`."""
 
     @property
     def n_steps(self) -> int:

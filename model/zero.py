@@ -2,20 +2,46 @@
 
 Losses arrive already divided by global counts, so ranks and micro-batches must be *summed*;
 DeepSpeed averages both, which the factor in `backward` undoes.
+
+Its state is written by DeepSpeed itself, one file a rank, pickled: for our own scratch folders
+alone, never for an artifact. `latest` is never written nor read: who saves says where.
 """
+
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
 
 import deepspeed
 import torch
 from deepspeed import comm
+from deepspeed.checkpoint import ds_to_universal
+from deepspeed.runtime.checkpoint_engine import TorchCheckpointEngine
 from deepspeed.utils import safe_get_full_fp32_param
 from torch import Tensor
 
 from model.engine import dtype
+from model.hashed_file import HashedFile, Written
 from model.language_model import LanguageModel
 from model.objective import Example, Objective
 from model.optim import adamw, set_learning_rate
 from model.train_config import TrainingConfig
 from model.zero_config import ZeroConfig, settings
+
+RANKS_FOLDER, UNIVERSAL_FOLDER = "zero", "universal"
+"""Where a savepoint holds DeepSpeed's state: as its ranks had split it, or whole (`convert`)."""
+
+
+class _HashingFiles(TorchCheckpointEngine):
+    """DeepSpeed's way to its files, with their digests. It asks for zip archives, as torch does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: dict[str, Written] = {}
+
+    def save(self, state_dict: object, path: str) -> None:
+        with HashedFile(Path(path)) as out:
+            torch.save(state_dict, out)  # type: ignore[arg-type]
+        self.written[path] = out.written
 
 
 class ZeroEngine:
@@ -58,12 +84,49 @@ class ZeroEngine:
         comm.all_reduce(summed)
         return summed
 
+    def save(self, folder: Path) -> Mapping[str, Written]:
+        files = _HashingFiles()
+        self._engine.checkpoint_engine = files
+        self._engine.save_checkpoint(str(folder), tag=RANKS_FOLDER, save_latest=False)
+        return {
+            str(Path(path).relative_to(folder)): written for path, written in files.written.items()
+        }
+
+    def restore(self, folder: Path) -> None:
+        whole = (folder / UNIVERSAL_FOLDER).is_dir()
+        # Read when a checkpoint is loaded and nowhere else, so it need not be known from the start.
+        self._engine._config.load_universal_checkpoint = whole
+        tag = UNIVERSAL_FOLDER if whole else RANKS_FOLDER
+        path, _ = self._engine.load_checkpoint(str(folder), tag=tag)
+        if path is None:
+            raise FileNotFoundError(
+                f"DeepSpeed found no state in {folder / tag}; a savepoint holds one file a rank"
+            )
+
     def finished(self) -> LanguageModel:
         lm = LanguageModel(self.lm.config)
         with torch.no_grad():
             for whole, part in zip(lm.parameters(), self.lm.parameters(), strict=True):
                 whole.copy_(safe_get_full_fp32_param(part))
         return lm.eval()
+
+
+def convert(savepoint: Path, folder: Path) -> None:
+    """The state in `savepoint` for any number of ranks, into `folder`: one process, no ranks.
+
+    Each parameter becomes three files (weights and both moments in float32), merged one after the
+    other, so memory holds one file of a rank and one parameter. Stages 1 and 2 read each other's;
+    stage 3 its own.
+    """
+    ds_to_universal.main(
+        Namespace(
+            input_folder=str(savepoint / RANKS_FOLDER),
+            output_folder=str(folder / UNIVERSAL_FOLDER),
+            num_extract_workers=1, num_merge_workers=1, keep_temp_folder=False, strict=True,
+            inject_missing_state=True,
+        )
+    )  # fmt: skip
+    (folder / "latest_universal").unlink()
 
 
 def close() -> None:

@@ -81,7 +81,7 @@ def _progress(event: Mapping[str, object], elapsed: float) -> str:
     shown = [
         f"{name} {float(value):.4g}"
         for name, value in (metrics.items() if isinstance(metrics, Mapping) else [])
-        if name in ("nll_nats", "valid_nll_nats", "tokens_per_second")
+        if name in ("recent_nll_nats", "valid_nll_nats", "tokens_per_second", "goodput")
     ]
     if total <= 0 or step <= 0:
         return ", ".join([f"{step} done", *shown])

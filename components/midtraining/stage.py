@@ -29,8 +29,12 @@ def midtrain(
     curve: Path,
     config: MidtrainConfig,
     events: Events = ignore,
+    scratch: Path | None = None,
 ) -> int:
-    """Go on training a checkpoint. Returns the rows of the curve."""
+    """Go on training a checkpoint. Returns the rows of the curve.
+
+    Goes on from the newest savepoint in `scratch`, if a killed attempt left one there.
+    """
     contracts.verify(checkpoint, contracts.CHECKPOINT)
     stream = TokenStream(tokens)
     network = LanguageModelConfig.model_validate_json((checkpoint / CONFIG).read_text())
@@ -47,7 +51,7 @@ def midtrain(
             validation_sequences=config.validation_sequences,
             zero=config.zero,
         )
-        history = optimise(job, config.ranks, events)
+        history = optimise(job, config.ranks, events, scratch)
         write_checkpoint(
             midtrained,
             job,

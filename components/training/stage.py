@@ -22,8 +22,12 @@ def train(
     curve: Path,
     config: TrainConfig,
     events: Events = ignore,
+    scratch: Path | None = None,
 ) -> int:
-    """Train a network from fresh weights. Returns the rows of its curve."""
+    """Train a network from fresh weights. Returns the rows of its curve.
+
+    Goes on from the newest savepoint in `scratch`, if a killed attempt left one there.
+    """
     stream = TokenStream(tokens)
     prevalence = prevalences(concepts)
     network = config.network.language_model(
@@ -41,7 +45,7 @@ def train(
             validation_sequences=config.validation_sequences,
             zero=config.zero,
         )
-        history = optimise(job, config.ranks, events)
+        history = optimise(job, config.ranks, events, scratch)
         write_checkpoint(
             checkpoint,
             job,

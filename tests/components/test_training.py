@@ -82,7 +82,7 @@ def test_the_curve_rises_in_tokens_and_falls_in_loss(trained):
 
 def test_progress_comes_from_the_ranks(trained):
     _, told = trained
-    assert [event.step for event in told] == [4, 6, 8, 12]
+    assert [event.step for event in told if "flops" in event.metrics] == [4, 6, 8, 12]
     assert {event.total_steps for event in told} == {N_STEPS}
 
 

@@ -1,0 +1,88 @@
+"""One optimisation as its ranks are told of it: travels as JSON to `components.rank`."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from pydantic import PositiveInt
+
+from components import contracts
+from components.savepoints import LoaderState, Topology, TrainingState
+from model import schedules
+from model.config import Config, LanguageModelConfig
+from model.progress import Standing
+from model.train_config import TrainingConfig
+from model.zero_config import ZeroConfig
+
+_HOW = {"micro_batches", "saving", "tell_seconds", "continue_from"}
+"""Of the training: how it is computed and watched, not what."""
+
+
+class Job(Config):
+    """Everything a rank must know."""
+
+    tokens: str
+    folder: str
+    network: LanguageModelConfig
+
+    start_from: str
+    """Folder of the checkpoint to go on from; empty: fresh weights, seeded."""
+
+    prevalence: tuple[float, ...]
+    """Of each known concept: where the biases of fresh weights start."""
+
+    training: TrainingConfig
+
+    domain_weights: dict[str, float]
+    """Shares of the domains in a batch; empty: every window once an epoch."""
+
+    validation_sequences: PositiveInt
+    zero: ZeroConfig
+
+    scratch: str = ""
+    """Folder of the run's savepoints; empty: none are made."""
+
+    savepoint: str = ""
+    """Folder of the savepoint to go on from; empty: the run begins."""
+
+    def topology(self, ranks: int) -> Topology:
+        """How the optimiser's state is split over so many ranks."""
+        return Topology(
+            ranks=ranks, zero_stage=self.zero.stage, micro_batches=self.training.micro_batches
+        )
+
+    @property
+    def computes(self) -> str:
+        """SHA-256 of all that decides what the steps are."""
+        what = {
+            "network": self.network.model_dump(mode="json"),
+            "training": self.training.model_dump(mode="json", exclude=_HOW),
+            "prevalence": self.prevalence,
+            "domain_weights": self.domain_weights,
+            "validation_sequences": self.validation_sequences,
+            "tokens": self.tokens_digest,
+        }
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def tokens_digest(self) -> str:
+        return contracts.manifest_of(Path(self.tokens)).digest
+
+    def state(self, standing: Standing, ranks: int) -> TrainingState:
+        """Everything but tensors, as a savepoint holds it."""
+        training = self.training
+        progress = standing.step / training.n_steps
+        return TrainingState(
+            standing=standing,
+            tokens=standing.step * training.tokens_per_step,
+            alpha_known=schedules.alpha(training.objective.alpha_known, progress),
+            alpha_unknown=schedules.alpha(training.objective.alpha_unknown, progress),
+            loader=LoaderState(
+                tokens_digest=self.tokens_digest,
+                seed=training.seed,
+                step=standing.step,
+                domain_weights=self.domain_weights,
+            ),
+            topology=self.topology(ranks),
+            computes=self.computes,
+        )

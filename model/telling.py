@@ -1,0 +1,80 @@
+"""What a training run says of itself: a row of the curve by step, how it goes every few seconds.
+
+Rows are part of the result and come at fixed steps. The rest is for whoever watches and for
+tracking (paper appendix L): it comes by the clock, and nothing is computed from it.
+
+Shape suffixes: S term of the objective
+"""
+
+import time
+from dataclasses import asdict
+
+from torch import Tensor
+
+from model import accounting
+from model.curve import Interval, Row
+from model.engine import Engine
+from model.events import Event, Events
+from model.objective import Term
+from model.progress import Progress
+from model.train_config import TrainingConfig
+
+
+class Teller:
+    """Rank 0 speaks, the others are silent."""
+
+    def __init__(self, engine: Engine, config: TrainingConfig, events: Events) -> None:
+        self._silent = engine.rank != 0
+        self._config = config
+        self._events = events
+        self._lm_config = engine.lm.config
+        self._recent = Interval()
+        self._started = time.perf_counter()
+
+    def row(self, new: Row) -> None:
+        """A new row of the curve."""
+        numbers = {name: value for name, value in asdict(new).items() if value is not None}
+        numbers["learning_rate"] = numbers.pop("lr")
+        self._say(numbers.pop("step"), numbers)
+
+    def skipped(self, now: Progress) -> None:
+        """The last step left everything as it was."""
+        self._say(
+            now.step,
+            {"steps_skipped": now.n_skipped, "steps_skipped_in_a_row": now.in_a_row},
+            f"step {now.step - 1} was skipped: its loss or gradient was not finite ({now.in_a_row} "
+            f"in a row, limit {self._config.patience_non_finite})",
+        )
+
+    def step(
+        self, now: Progress, sums_S: Tensor, counts_S: Tensor, gradient_norm: float, lr: float
+    ) -> None:
+        """A step that counted; every few seconds the means over the last ones are told."""
+        self._recent.add(sums_S, counts_S, gradient_norm)
+        seconds = time.perf_counter() - self._started
+        if seconds < self._config.tell_seconds and now.step != self._config.n_steps:
+            return
+        rate = self._recent.n_steps * self._config.tokens_per_step / seconds
+        per_token = accounting.training_flops_per_token(self._lm_config, self._config.length)
+        left = self._config.n_steps - now.step
+        means_S = self._recent.means_S
+        self._say(
+            now.step,
+            {
+                **{f"recent_{term.name.lower()}": float(means_S[term]) for term in Term},
+                "gradient_norm": gradient_norm,
+                "learning_rate": lr,
+                "tokens_per_second": rate,
+                "flops_per_second": per_token * rate,
+                "left_seconds": left * seconds / self._recent.n_steps,
+                "goodput": now.goodput,
+                "restarts": now.n_restarts,
+                "steps_skipped": now.n_skipped,
+            },
+        )
+        self._recent, self._started = Interval(), time.perf_counter()
+
+    def _say(self, step: int, numbers: dict[str, float], message: str = "") -> None:
+        if not self._silent:
+            metrics = {name: float(value) for name, value in numbers.items()}
+            self._events(Event(step, self._config.n_steps, metrics, message))
