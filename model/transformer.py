@@ -11,8 +11,10 @@ Shape suffixes used in this file:
 
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from model.attention import Attention, KeysValues, RMSNorm
 from model.config import BackboneConfig
@@ -89,6 +91,8 @@ class Transformer(nn.Module):
         self.config = config
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.n_layers))
         self.norm = RMSNorm(config.width, config.norm_eps)
+        self.recomputes = False
+        """Whether gradients are made from layers computed again, not from kept activations."""
 
     def forward(
         self,
@@ -108,11 +112,21 @@ class Transformer(nn.Module):
         layers = []
         for index, layer in enumerate(self.layers):
             before = past.layers[index] if past.layers else None
-            states_BTD, seen = layer(states_BTD, at, before)
+            states_BTD, seen = self._pass(layer, states_BTD, at, before)
             if injection is not None and index >= injection.first_layer:
                 states_BTD = states_BTD + injection.addition_BTD
             layers.append(seen)
         return self.norm(states_BTD), Past(tuple(layers))
+
+    def _pass(
+        self, layer: nn.Module, states_BTD: Tensor, at: Positions, before: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:
+        if not (self.recomputes and torch.is_grad_enabled()):
+            return layer(states_BTD, at, before)
+        # A layer draws nothing, so it comes out the same without the generator's state.
+        return checkpoint(
+            layer, states_BTD, at, before, use_reentrant=False, preserve_rng_state=False
+        )
 
     def _check(self, past: Past, n_now: int) -> None:
         config = self.config

@@ -18,6 +18,7 @@ from deepspeed.checkpoint import ds_to_universal
 from deepspeed.runtime.checkpoint_engine import TorchCheckpointEngine
 from deepspeed.utils import safe_get_full_fp32_param
 from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
 
 from model.engine import dtype
 from model.hashed_file import HashedFile, Written
@@ -52,7 +53,8 @@ class ZeroEngine:
         self.rank: int = comm.get_rank()
         self.world: int = comm.get_world_size()
         self.lm = lm.train()
-        self._micro_batches = config.micro_batches
+        lm.backbone.recomputes = zero.activation_checkpointing
+        self._config, self._zero = config, zero
         self._engine, self._optimizer, _, _ = deepspeed.initialize(
             model=Objective(lm, config.objective),
             optimizer=adamw(lm, config.optim),
@@ -69,15 +71,26 @@ class ZeroEngine:
         return found
 
     def backward(self, loss: Tensor) -> None:
-        self._engine.backward(loss * float(self.world * self._micro_batches))
+        self._engine.backward(loss * float(self.world * self._config.micro_batches))
         if not self._engine.is_gradient_accumulation_boundary():
             self._engine.step()
 
     def step(self, lr: float) -> float:
         set_learning_rate(self._optimizer, lr)
+        if self._zero.stage == 0:
+            return self._step_whole()
         self._engine.step()
         norm = self._engine.get_global_grad_norm()
         return float("nan") if norm is None or norm < 0 else float(norm)
+
+    def _step_whole(self) -> float:
+        """Stage 0: every rank holds the whole gradient, which DeepSpeed neither measures nor
+        guards there."""
+        norm = clip_grad_norm_(self.lm.parameters(), self._config.optim.clip_norm)
+        if not torch.isfinite(norm):
+            self.lm.zero_grad()
+        self._engine.step()
+        return float(norm)
 
     def total(self, values: Tensor) -> Tensor:
         summed = values.clone()
@@ -107,7 +120,8 @@ class ZeroEngine:
         lm = LanguageModel(self.lm.config)
         with torch.no_grad():
             for whole, part in zip(lm.parameters(), self.lm.parameters(), strict=True):
-                whole.copy_(safe_get_full_fp32_param(part))
+                kept = self._zero.stage == 0
+                whole.copy_(part if kept else safe_get_full_fp32_param(part))
         return lm.eval()
 
 

@@ -68,7 +68,8 @@ def settings(
     return {
         "train_micro_batch_size_per_gpu": _sequences_at_once(training, world),
         "gradient_accumulation_steps": training.micro_batches,
-        "gradient_clipping": training.optim.clip_norm,
+        # At stage 0 the engine clips by itself: DeepSpeed would, but tells nobody the norm.
+        "gradient_clipping": training.optim.clip_norm if zero.stage else 0.0,
         "bf16": {"enabled": low_precision},
         "data_types": {"grad_accum_dtype": "fp32"},
         "communication_data_type": "fp32",

@@ -78,3 +78,37 @@ def test_each_option_of_attention_changes_the_states(changes):
     usual = tiny.lm(clip_qkv=1.0).hidden(tiny.ids(1))
     other = tiny.lm(**{"clip_qkv": 1.0, **changes}).hidden(tiny.ids(1))
     assert float((usual - other).abs().max().detach()) > 1e-3
+
+
+def gradients(*, recomputes, family):
+    """Gradients of a loss, and the number of activations kept for them."""
+    lm = tiny.lm(family)
+    lm.backbone.recomputes = recomputes
+    n_kept = 0
+
+    def keep(saved):
+        nonlocal n_kept
+        n_kept += saved.numel() if saved.grad_fn is not None else 0
+        return saved
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
+        loss = lm(tiny.ids()).square().sum()
+    loss.backward()
+    return {name: one.grad for name, one in lm.named_parameters()}, n_kept
+
+
+@pytest.mark.parametrize("family", ["ar", "cdlm"])
+def test_layers_computed_again_give_the_same_gradients_and_keep_less(family):
+    kept, n_kept = gradients(recomputes=False, family=family)
+    again, n_again = gradients(recomputes=True, family=family)
+    for name, gradient in kept.items():
+        assert torch.equal(again[name], gradient)
+    assert n_again < n_kept / 4
+
+
+def test_nothing_is_computed_again_where_nothing_is_learned():
+    lm = tiny.lm()
+    lm.backbone.recomputes = True
+    with torch.no_grad():
+        past = lm.extend(NO_PAST, tiny.ids()[:, : tiny.BLOCK])
+    assert past.length == tiny.BLOCK
