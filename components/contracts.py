@@ -8,8 +8,6 @@ A folder is an artifact when it holds a `manifest.json` (`components/manifests.p
 Versions are raised by hand when a column changes. docs/architecture.md shows this as a table.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,6 @@ from components import manifests
 from components.manifests import (
     MANIFEST_FILE,
     ContractError,
-    FileDigest,
     Manifest,
     digest_of,
     json_file,
@@ -191,10 +188,9 @@ def seal(folder: Path, contract: Contract, rows: int = 0) -> Manifest:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != MANIFEST_FILE
     }
-    manifest = Manifest(
-        contract=contract.name, version=contract.version, location=".", rows=rows, files=files,
-        digest=_overall(contract, rows, files),
-    )  # fmt: skip
+    manifest = manifests.sealed(
+        contract=contract.name, version=contract.version, rows=rows, files=files
+    )
     manifests.put(manifest, folder)
     return manifest
 
@@ -202,32 +198,35 @@ def seal(folder: Path, contract: Contract, rows: int = 0) -> Manifest:
 def verify(folder: Path, contract: Contract) -> Manifest:
     """The folder's manifest, after every file's size and SHA-256 was checked against it."""
     manifest = manifest_of(folder)
-    again = f"Run `clearstory rerun --from {contract.written_by}` to make it again."
+    check_kind(manifest, contract, str(folder))
+    manifests.check_files(folder, manifest, again(contract))
+    check_whole(manifest, contract, str(folder))
+    return manifest
+
+
+def again(contract: Contract) -> str:
+    """What a person does when an artifact can no longer be trusted."""
+    return f"Run `clearstory rerun --from {contract.written_by}` to make it again."
+
+
+def check_kind(manifest: Manifest, contract: Contract, where: str) -> None:
+    """Raise ContractError unless a manifest is of this contract and version."""
     if manifest.contract != contract.name:
-        raise ContractError(f"{folder} is {manifest.contract}, not {contract}. {again}")
+        raise ContractError(f"{where} is {manifest.contract}, not {contract}. {again(contract)}")
     if manifest.version != contract.version:
         raise ContractError(
-            f"{folder} is {contract.name}@{manifest.version}; this code reads {contract}. {again}"
+            f"{where} is {contract.name}@{manifest.version}; this code reads {contract}. "
+            f"{again(contract)}"
         )
-    for name, expected in manifest.files.items():
-        path = folder / name
-        if not path.is_file():
-            raise ContractError(f"{path} is gone, {folder} is no longer {contract}. {again}")
-        found_bytes = path.stat().st_size
-        if found_bytes != expected.bytes:
-            raise ContractError(
-                f"{path} has {found_bytes} bytes, the manifest says {expected.bytes}. {again}"
-            )
-        found = digest_of(path)
-        if found.sha256 != expected.sha256:
-            raise ContractError(
-                f"{path} was changed after it was written: SHA-256 {found.sha256[:12]}…, the "
-                f"manifest says {expected.sha256[:12]}…. {again}"
-            )
+
+
+def check_whole(manifest: Manifest, contract: Contract, where: str) -> None:
+    """Raise ContractError unless a manifest lists the contract's files and is as it was sealed."""
     missing = [name for name in _required(contract) if name not in manifest.files]
-    if missing or manifest.digest != _overall(contract, manifest.rows, manifest.files):
-        raise ContractError(f"{folder / MANIFEST_FILE} was edited (missing {missing}). {again}")
-    return manifest
+    if missing or manifest.digest != manifests.overall(manifest):
+        raise ContractError(
+            f"{where}/{MANIFEST_FILE} was edited (missing {missing}). {again(contract)}"
+        )
 
 
 def read(folder: Path, contract: Contract) -> pa.Table:
@@ -293,8 +292,3 @@ def _wrong_columns(folder: Path, contract: Contract, found: list[str]) -> str:
         f"{folder} is not {contract}: missing columns {missing}, unexpected columns {extra}. "
         f"Was it written by an older stage? Rerun the stage that makes it ({contract.written_by})."
     )
-
-
-def _overall(contract: Contract, rows: int, files: Mapping[str, FileDigest]) -> str:
-    facts = [str(contract), rows, {name: files[name].sha256 for name in sorted(files)}]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

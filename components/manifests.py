@@ -77,3 +77,48 @@ def digest_of(path: Path) -> FileDigest:
     with path.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     return FileDigest(bytes=path.stat().st_size, sha256=digest)
+
+
+def sealed(contract: str, version: str, rows: int, files: dict[str, FileDigest]) -> Manifest:
+    """A manifest of these files, with its own digest."""
+    open_end = Manifest(
+        contract=contract, version=version, location=".", rows=rows, files=files, digest=""
+    )
+    return open_end.model_copy(update={"digest": overall(open_end)})
+
+
+def overall(manifest: Manifest) -> str:
+    """The digest of an artifact: of its contract, its number of rows and its files' digests."""
+    files = {name: manifest.files[name].sha256 for name in sorted(manifest.files)}
+    facts = [f"{manifest.contract}@{manifest.version}", manifest.rows, files]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def check_files(folder: Path, manifest: Manifest, again: str) -> None:
+    """Raise ContractError unless every file of a folder is as its manifest promises."""
+    for name, expected in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise ContractError(
+                f"{path} is gone, {folder} is no longer {manifest.contract}@{manifest.version}. "
+                f"{again}"
+            )
+        check_size(str(path), path.stat().st_size, expected, again)
+        check_digest(str(path), digest_of(path), expected, again)
+
+
+def check_size(path: str, n_bytes: int, expected: FileDigest, again: str) -> None:
+    """Raise ContractError unless a file has the size its manifest promises."""
+    if n_bytes != expected.bytes:
+        raise ContractError(
+            f"{path} has {n_bytes} bytes, the manifest says {expected.bytes}. {again}"
+        )
+
+
+def check_digest(path: str, found: FileDigest, expected: FileDigest, again: str) -> None:
+    """Raise ContractError unless a file holds the bytes its manifest promises."""
+    if found.sha256 != expected.sha256:
+        raise ContractError(
+            f"{path} was changed after it was written: SHA-256 {found.sha256[:12]}…, the "
+            f"manifest says {expected.sha256[:12]}…. {again}"
+        )

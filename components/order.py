@@ -1,24 +1,29 @@
-"""Which window of the token stream comes at which place of training (method: global shuffle, §9.3).
+"""Which window of which source comes at which place of training (method §4.9: global shuffle).
 
 A place's window is a pure function of (seed, place): a Feistel network permutes the windows of an
 epoch, so nothing is stored, any place can be resumed, and ranks need no word with each other.
 
     place  --epoch = place // n-->  permutation of 0 … n−1  -->  window
 
-A mixture first turns the place into a domain (in cycles with exact quotas, themselves permuted) and
-a place within that domain. Each domain then goes through its own windows, epoch after epoch.
+A mixture first turns the place into a source (in cycles with exact quotas, themselves permuted) and
+a place within that source. Each source then goes through its own windows, epoch after epoch. What
+every source gave up to a place therefore has a closed form (`Mixture.given`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
+CYCLE = 1_000
+"""Places in which each source of a mixture gets its share exactly."""
+
 _ROUNDS = 5
-_CYCLE = 1_000
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _GOLDEN = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
@@ -29,16 +34,15 @@ def order(n: int, seed: int, epoch: int, i: int) -> int:
     return int(permuted(np.array([i]), n, seed, epoch)[0])
 
 
+def place_of(n: int, seed: int, epoch: int, element: int) -> int:
+    """The place at which an element of 0 … n−1 comes in this epoch's order: `order`, backwards."""
+    values = _walked(np.array([element]), n, _keys(seed, epoch)[::-1], _unfeistel)
+    return int(values[0])
+
+
 def permuted(places: Integers, n: int, seed: int, epoch: int) -> Integers:
     """`order` for many places of one epoch: a bijection of 0 … n−1."""
-    if n < 1 or places.min() < 0 or places.max() >= n:
-        raise ValueError(f"places are {places.min()} … {places.max()}, but must be in 0 … {n - 1}")
-    half_bits = max(1, ((n - 1).bit_length() + 1) // 2)
-    keys = [_key(seed, epoch, turn) for turn in range(_ROUNDS)]
-    values = _feistel(places.astype(np.uint64), half_bits, keys)
-    while (outside := values >= n).any():  # the network permutes 0 … 4^half_bits − 1: walk on
-        values[outside] = _feistel(values[outside], half_bits, keys)
-    return values.astype(np.int64)
+    return _walked(places, n, _keys(seed, epoch), _feistel)
 
 
 def endless(places: Integers, n: int, seed: int) -> Integers:
@@ -51,43 +55,148 @@ def endless(places: Integers, n: int, seed: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class Mixture:
-    """Windows by domain, with the share of places each domain gets."""
+class Drawn:
+    """What comes at some places: a source, by its number, and an element of it."""
 
-    windows: Mapping[str, Integers]
+    source_N: Integers
+    element_N: Integers
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a source gave so far."""
+
+    n_elements: int
+    n_last: int
+    """How many of those were its last element, the one window that may be short."""
+
+
+class Order(Protocol):
+    """Which element of which source comes at each place of training."""
+
+    @property
+    def names(self) -> list[str]:
+        """The sources, by number."""
+        ...
+
+    def at(self, places: Integers, seed: int) -> Drawn:
+        """What comes at each place."""
+        ...
+
+    def given(self, n_places: int, seed: int) -> list[Given]:
+        """What each source gave at the first `n_places` places, without going through them."""
+        ...
+
+
+@dataclass(frozen=True)
+class Single:
+    """One source: an epoch is every element once."""
+
+    name: str
+    size: int
+
+    @property
+    def names(self) -> list[str]:
+        """See Order."""
+        return [self.name]
+
+    def at(self, places: Integers, seed: int) -> Drawn:
+        """See Order."""
+        return Drawn(np.zeros_like(places), endless(places, self.size, seed))
+
+    def given(self, n_places: int, seed: int) -> list[Given]:
+        """See Order."""
+        return [Given(n_places, _n_last(n_places, self.size, seed))]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Sources by name: how many elements each has, and the share of places it gets.
+
+    Sources are numbered in the order of their names; those without a weight never come.
+    """
+
+    sizes: Mapping[str, int]
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.weights) - set(self.windows))
+        unknown = sorted(set(self.weights) - set(self.sizes))
         if unknown:
             raise ValueError(
-                f"domain_weights names {unknown}, but the windows belong to {sorted(self.windows)}"
+                f"weights are given for {unknown}, but the sources are {sorted(self.sizes)}"
             )
         if not self.weights or min(self.weights.values()) < 0 or sum(self.weights.values()) <= 0:
-            raise ValueError(f"domain_weights are {dict(self.weights)}; give one above zero")
+            raise ValueError(f"weights are {dict(self.weights)}; give one above zero")
+        lost = [name for name, n in zip(self.names, self.quotas, strict=True) if n == 0]
+        if lost_though_wanted := {k: self.weights[k] for k in lost if self.weights[k] > 0}:
+            raise ValueError(
+                f"the weights {lost_though_wanted} are less than half a place in {CYCLE:,} of the "
+                f"sum {sum(self.weights.values())}, so these sources would never come; raise them "
+                f"or set them to 0"
+            )
 
-    def windows_at(self, places: Integers, seed: int) -> Integers:
-        """The window that comes at each place."""
-        domains = sorted(self.weights)
-        quotas = self._quotas(domains)
-        starts = np.concatenate([[0], np.cumsum(quotas)])
-        slots = endless(places, _CYCLE, seed)
-        which = np.searchsorted(starts, slots, side="right") - 1
-        within = places // _CYCLE * quotas[which] + slots - starts[which]
-        found = np.empty_like(places)
-        for k in np.unique(which):
-            windows = self.windows[domains[k]]
-            found[which == k] = windows[endless(within[which == k], len(windows), seed)]
-        return found
+    @property
+    def names(self) -> list[str]:
+        """See Order."""
+        return sorted(self.weights)
 
-    def _quotas(self, domains: list[str]) -> Integers:
-        """Places per cycle of each domain: its share, by largest remainder."""
-        weights = np.array([self.weights[domain] for domain in domains])
-        exact = weights / weights.sum() * _CYCLE
+    @cached_property
+    def quotas(self) -> Integers:
+        """Places per cycle of each source: its share, by largest remainder."""
+        weights = np.array([self.weights[name] for name in self.names])
+        exact = weights / weights.sum() * CYCLE
         quotas = np.floor(exact).astype(np.int64)
-        largest = np.argsort(quotas - exact, kind="stable")[: _CYCLE - int(quotas.sum())]
+        largest = np.argsort(quotas - exact, kind="stable")[: CYCLE - int(quotas.sum())]
         quotas[largest] += 1
         return quotas
+
+    def at(self, places: Integers, seed: int) -> Drawn:
+        """See Order."""
+        source_N, within_N = self._within(places, seed)
+        element_N = np.empty_like(places)
+        for k in np.unique(source_N).tolist():
+            now = source_N == k
+            element_N[now] = endless(within_N[now], self.sizes[self.names[k]], seed)
+        return Drawn(source_N, element_N)
+
+    def given(self, n_places: int, seed: int) -> list[Given]:
+        """See Order. Whole cycles by their quotas, the places of the last one by themselves."""
+        n_cycles = n_places // CYCLE
+        source_N, within_N = self._within(np.arange(n_cycles * CYCLE, n_places), seed)
+        found = []
+        for k, name in enumerate(self.names):
+            size, whole = self.sizes[name], n_cycles * int(self.quotas[k])
+            some = endless(within_N[source_N == k], size, seed)
+            n_last = _n_last(whole, size, seed) + int((some == size - 1).sum())
+            found.append(Given(whole + len(some), n_last))
+        return found
+
+    def _within(self, places: Integers, seed: int) -> tuple[Integers, Integers]:
+        """The source of each place, and the place within that source."""
+        starts = np.concatenate([[0], np.cumsum(self.quotas)])
+        slots = endless(places, CYCLE, seed)
+        source_N = np.searchsorted(starts, slots, side="right") - 1
+        return source_N, places // CYCLE * self.quotas[source_N] + slots - starts[source_N]
+
+
+def _n_last(n_places: int, size: int, seed: int) -> int:
+    """How often the last element of 0 … size−1 is among the first `n_places` of `endless`."""
+    n_epochs, rest = divmod(n_places, size)
+    return n_epochs + (rest > 0 and place_of(size, seed, n_epochs, size - 1) < rest)
+
+
+def _walked(places: Integers, n: int, keys: list[int], network: "_Network") -> Integers:
+    """A network's permutation of 0 … n−1: it permutes 0 … 4^half_bits − 1, so walk on outside."""
+    if n < 1 or (places.size and (places.min() < 0 or places.max() >= n)):
+        raise ValueError(f"places are {places.min()} … {places.max()}, but must be in 0 … {n - 1}")
+    half_bits = max(1, ((n - 1).bit_length() + 1) // 2)
+    values = network(places.astype(np.uint64), half_bits, keys)
+    while (outside := values >= n).any():
+        values[outside] = network(values[outside], half_bits, keys)
+    return values.astype(np.int64)
+
+
+_Network = Callable[[NDArray[np.uint64], int, list[int]], NDArray[np.uint64]]
 
 
 def _feistel(values: NDArray[np.uint64], half_bits: int, keys: list[int]) -> NDArray[np.uint64]:
@@ -98,10 +207,23 @@ def _feistel(values: NDArray[np.uint64], half_bits: int, keys: list[int]) -> NDA
     return (left << shift) | right
 
 
+def _unfeistel(values: NDArray[np.uint64], half_bits: int, keys: list[int]) -> NDArray[np.uint64]:
+    """`_feistel` undone, with its keys in reverse."""
+    shift, mask = np.uint64(half_bits), np.uint64((1 << half_bits) - 1)
+    left, right = values >> shift, values & mask
+    for key in keys:
+        left, right = right ^ (_scrambled(left ^ np.uint64(key)) & mask), left
+    return (left << shift) | right
+
+
 def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * _MIX_1
     values = (values ^ (values >> np.uint64(27))) * _MIX_2
     return values ^ (values >> np.uint64(31))
+
+
+def _keys(seed: int, epoch: int) -> list[int]:
+    return [_key(seed, epoch, turn) for turn in range(_ROUNDS)]
 
 
 def _key(seed: int, epoch: int, turn: int) -> int:

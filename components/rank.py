@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from components import launch, savepoints
+from components import launch, loader, savepoints
 from components.job import Job
 from components.keeper import ScratchKeeper
 from components.optimisation import HISTORY_FILE, tokens_per_chunk
@@ -30,18 +30,16 @@ def work(job: Job, events: Events) -> None:
     stream = TokenStream(Path(job.tokens))
     engine = ZeroEngine(network(job, stream), job.training, job.zero)
 
-    def batch_at(step: int) -> Batch:
-        return stream.train_batch(
-            step,
-            job.training.batch_sequences,
-            job.training.length,
-            job.training.seed,
-            rank=engine.rank,
-            world=engine.world,
-            domain_weights=job.domain_weights,
-        )
-
-    history = _kept(job, engine, batch_at, held_out(job, stream), events)
+    batches = loader.of_stream(
+        stream,
+        job.domain_weights,
+        length=job.training.length,
+        batch_sequences=job.training.batch_sequences,
+        seed=job.training.seed,
+        rank=engine.rank,
+        world=engine.world,
+    )
+    history = _kept(job, engine, batches.batch, held_out(job, stream), events)
     lm = engine.finished()
     if engine.rank == 0:
         folder = Path(job.folder)

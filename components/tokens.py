@@ -1,6 +1,6 @@
-"""The packed token stream, read by position: files to batches (paper §5.4, method: dataloader).
+"""The packed token stream, read by position: files to batches (paper §5.4, method §4.9).
 
-    stream.npy    token ids of train, valid and test, one after the other, memory-mapped
+    stream.npy    token ids of train, valid and test, one after the other (several: in shards)
     rows          spans (a chunk with the special tokens that belong to it, or padding) that tile it
 
 A window is `length` consecutive tokens of a split, counted from the split's start. The last one is
@@ -10,43 +10,38 @@ Shape suffixes used in this file:
     B batch   T position   C chunk of a batch   M place for a concept   N rows, anything flat
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
-from components import contracts
-from components.order import Integers, Mixture, endless
+from components import contracts, manifests, spans
+from components.manifests import MANIFEST_FILE, Manifest
+from components.order import Integers
+from components.ranged import FolderPlace, Place
+from components.shards import (
+    Arrays,
+    Shard,
+    ShardedSpans,
+    ShardedStream,
+    SpanSource,
+    Stretch,
+    StretchSpans,
+    joined,
+)
+from components.spans import Spans
 from model.diffusion import Batch
 from model.tokenizer import SpecialIds, Tokenizer
 
-MAX_CONCEPTS = 16
-"""Most concepts a chunk may carry, as in the released training code."""
-
 SPLITS = ("train", "valid", "test")
 
-
-@dataclass(frozen=True)
-class Spans:
-    """Columns of the span table, row by row; `token_start` rises and spans leave no gap."""
-
-    chunk_id: Integers
-    doc_id: list[str]
-    split: list[str]
-    domain: list[str]
-    token_start: Integers
-    token_end: Integers
-    n_bytes: Integers
-    labelled: NDArray[np.bool_]
-    concepts_NM: Integers
-
-    def __len__(self) -> int:
-        return len(self.chunk_id)
+EAGER_BYTES = 1 << 30
+"""An artifact in a folder is read through and compared with its manifest when it is opened, if it
+is no larger; otherwise each file is when it is first touched."""
 
 
 @dataclass(frozen=True)
@@ -58,30 +53,71 @@ class Origins:
     """The span of each local chunk of the batch of the same windows."""
 
 
-class TokenStream:
-    """A verified Tokens artifact."""
+@dataclass(frozen=True)
+class _Windows:
+    """Some windows and the spans they lie in, those of one window after those of another."""
 
-    def __init__(self, folder: Path) -> None:
-        contracts.verify(folder, contracts.TOKENS)
-        facts = contracts.json_file(folder, "tokens.json")
-        self.tokenizer_path = folder / "tokenizer.json"
+    ids_BT: Integers
+    local_BT: Integers
+    """Row of the tables below; −1 beyond the split's end."""
+
+    pooled_BT: NDArray[np.bool_]
+    """Whether a token votes on its chunk's concepts: special tokens and padding do not."""
+
+    spans: StretchSpans
+
+    @property
+    def chunk_C(self) -> Integers:
+        """Rows of the tables below that are a chunk of the batch: those with a pooled token.
+
+        A span of which a window sees nothing but special tokens is no chunk of that batch.
+        """
+        seen = np.zeros(len(self.spans.row_N), dtype=np.bool_)
+        seen[self.local_BT[self.pooled_BT]] = True
+        return np.flatnonzero(seen)
+
+
+class TokenStream:
+    """A Tokens artifact, in a folder or in S3. Opening it reads three small files."""
+
+    def __init__(self, where: Path | Place, eager_bytes: int = EAGER_BYTES) -> None:
+        place = FolderPlace(where) if isinstance(where, Path) else where
+        manifest, verified = _checked(place, eager_bytes)
+        self.digest = manifest.digest
+        """Of the artifact: what a resumed run compares."""
+
+        self._place, self._manifest = place, manifest
+        self._arrays = Arrays(place, manifest.files, verified=verified)
+        facts = contracts.json_file(self._file("tokens.json").parent, "tokens.json")
+        self.tokenizer_path = self._file("tokenizer.json")
         self.tokenizer = Tokenizer(self.tokenizer_path)
         self.vocab_size = int(str(facts["vocab_size"]))
         self.block = int(str(facts["block"]))
         self.bounds = _bounds(facts["splits"])
-        self.spans = _spans(folder / contracts.ROWS_FILE)
-        self._stream = np.load(folder / "stream.npy", mmap_mode="r")
-        self._mixtures: dict[tuple[int, tuple[tuple[str, float], ...]], Mixture] = {}
+        self.shards = _shards(facts.get("shards", []))
+        """The parts of the stream; none where all of it is in `stream.npy`."""
+
+        self._special_V = np.zeros(self.vocab_size, dtype=np.bool_)
+        self._special_V[list(self.tokenizer.special_names)] = True
 
     @property
     def specials(self) -> SpecialIds:
         """Ids of the special tokens in this stream."""
         return self.tokenizer.specials
 
+    @property
+    def tokenizer_digest(self) -> str:
+        """SHA-256 of `tokenizer.json`."""
+        return self._manifest.files["tokenizer.json"].sha256
+
+    @cached_property
+    def spans(self) -> Spans:
+        """The span table, whole: read when it is first asked for."""
+        return spans.read(self._file(contracts.ROWS_FILE))
+
     def n_windows(self, split: str, length: int) -> int:
         """Windows of `length` tokens in a split, the last one possibly short of text."""
-        start, end = self.bounds[split]
-        return -(-(end - start) // length)
+        return -(-self.n_tokens(split) // length)
 
     def n_tokens(self, split: str) -> int:
         """Tokens of a split, padding included."""
@@ -105,37 +141,35 @@ class TokenStream:
 
     def span_tokens(self, row: int) -> Integers:
         """Token ids of one span, with its special tokens."""
-        start, end = int(self.spans.token_start[row]), int(self.spans.token_end[row])
-        return np.asarray(self._stream[start:end], dtype=np.int64)
+        return self._ids.of([(int(self.spans.token_start[row]), int(self.spans.token_end[row]))])[0]
+
+    def windows_by_domain(self, length: int) -> dict[str, Integers]:
+        """Training windows by the domain that most of their tokens belong to (reads the table)."""
+        return self.spans.windows_by_domain(*self.bounds["train"], length)
 
     def origins(self, split: str, length: int, indices: Integers) -> Origins:
         """The spans that the tokens and the local chunks of `batch` come from."""
-        positions_BT, inside_BT = self._positions(split, length, indices)
-        span_BT = np.where(inside_BT, self._span_at(positions_BT), -1)
-        key_BT = self._chunk_keys(self._ids(positions_BT, inside_BT), span_BT)
-        keys = np.unique(key_BT[key_BT >= 0])
-        return Origins(span_BT, keys % max(1, len(self.spans)))
+        windows = self._windows(split, length, indices)
+        row_N = np.append(windows.spans.row_N, -1)
+        return Origins(row_N[windows.local_BT], windows.spans.row_N[windows.chunk_C])
 
     def batch(
         self, split: str, length: int, indices: Integers, sample_ids: Integers | None = None
     ) -> Batch:
         """Windows as a batch. Sample ids (the seeds of their noise) are the windows themselves
         unless given."""
-        positions_BT, inside_BT = self._positions(split, length, indices)
-        ids_BT = self._ids(positions_BT, inside_BT)
-        span_BT = np.where(inside_BT, self._span_at(positions_BT), -1)
-        key_BT = self._chunk_keys(ids_BT, span_BT)
-        keys, local = np.unique(key_BT, return_inverse=True)
-        n_unpooled = int(np.searchsorted(keys, 0))  # 1 where some token is in no chunk, else 0
-        span_C = keys[n_unpooled:] % max(1, len(self.spans))
+        windows = self._windows(split, length, indices)
+        chunk_C = windows.chunk_C
+        chunk_of_N = np.full(len(windows.spans.row_N), -1, dtype=np.int64)
+        chunk_of_N[chunk_C] = np.arange(len(chunk_C))
+        chunk_BT = np.where(windows.pooled_BT, chunk_of_N[windows.local_BT], -1)
+        names = np.array(indices if sample_ids is None else sample_ids, dtype=np.int64)
         return Batch(
-            ids_BT=torch.from_numpy(ids_BT),
-            chunk_BT=torch.from_numpy(local.reshape(key_BT.shape) - n_unpooled),
-            concepts_CM=torch.from_numpy(self.spans.concepts_NM[span_C]),
-            labelled_C=torch.from_numpy(self.spans.labelled[span_C]),
-            sample_ids_B=torch.from_numpy(
-                np.array(indices if sample_ids is None else sample_ids, dtype=np.int64)
-            ),
+            ids_BT=torch.from_numpy(windows.ids_BT),
+            chunk_BT=torch.from_numpy(chunk_BT),
+            concepts_CM=torch.from_numpy(windows.spans.concepts_NM[chunk_C]),
+            labelled_C=torch.from_numpy(windows.spans.labelled_N[chunk_C]),
+            sample_ids_B=torch.from_numpy(names),
         )
 
     def batches(self, split: str, length: int, batch_sequences: int) -> Iterator[Batch]:
@@ -144,88 +178,66 @@ class TokenStream:
         for start in range(0, len(windows), batch_sequences):
             yield self.batch(split, length, windows[start : start + batch_sequences])
 
-    def train_windows(
-        self, places: Integers, length: int, seed: int, domain_weights: Mapping[str, float]
-    ) -> Integers:
-        """The training windows at these places of the global order; no weights: all windows."""
-        if domain_weights:
-            return self._mixture(length, domain_weights).windows_at(places, seed)
-        return endless(places, self.n_windows("train", length), seed)
-
-    def windows_by_domain(self, length: int) -> dict[str, Integers]:
-        """Training windows by the domain that most of their tokens belong to."""
-        names = sorted({name for name in self.spans.domain if name})
-        code_of = {name: code for code, name in enumerate(names)}
-        code_N = np.array([code_of.get(name, -1) for name in self.spans.domain])
-        start, end = self.bounds["train"]
-        rows = np.flatnonzero((self.spans.token_start < end) & (code_N >= 0))
-        votes = np.zeros((self.n_windows("train", length), len(names)), dtype=np.int64)
-        for row in rows.tolist():
-            first, last = int(self.spans.token_start[row]), int(self.spans.token_end[row])
-            for window in range((first - start) // length, (last - 1 - start) // length + 1):
-                low = max(first, start + window * length)
-                high = min(last, start + (window + 1) * length)
-                votes[window, code_N[row]] += high - low
-        winner = votes.argmax(axis=1)
-        found = {name: np.flatnonzero(winner == code) for code, name in enumerate(names)}
-        return {name: windows for name, windows in found.items() if len(windows)}
-
-    def train_batch(
-        self, step: int, batch_sequences: int, length: int, seed: int, rank: int = 0,
-        world: int = 1, domain_weights: Mapping[str, float] | None = None,
-    ) -> Batch:  # fmt: skip
-        """This rank's share of the global batch of a step: a function of (seed, step) alone.
-
-        `batch_sequences` counts the sequences of all ranks. Sample ids are places in the global
-        order, so the noise of a sequence does not depend on the number of ranks either.
-        """
-        if batch_sequences % world:
-            raise ValueError(
-                f"batch_sequences is {batch_sequences}, which {world} ranks cannot share evenly; "
-                f"try {-(-batch_sequences // world) * world}"
-            )
-        places = step * batch_sequences + np.arange(rank, batch_sequences, world)
-        windows = self.train_windows(places, length, seed, domain_weights or {})
-        return self.batch("train", length, windows, sample_ids=places)
-
-    def _positions(
-        self, split: str, length: int, indices: Integers
-    ) -> tuple[Integers, NDArray[np.bool_]]:
+    def stretches(self, split: str, length: int, indices: Integers) -> list[Stretch]:
+        """The positions of windows in the stream. Raises ValueError for a window beyond it."""
         start, end = self.bounds[split]
-        positions_BT = start + np.asarray(indices)[:, None] * length + np.arange(length)
-        if positions_BT.size and not (
-            start <= positions_BT.min() and positions_BT[:, 0].max() < end
-        ):
+        first_B = start + np.asarray(indices) * length
+        if first_B.size and not (start <= first_B.min() and first_B.max() < end):
             raise ValueError(
                 f"windows {np.asarray(indices).tolist()} of {length} tokens, but {split} has "
                 f"{self.n_windows(split, length)}"
             )
-        inside_BT = positions_BT < end
-        return np.minimum(positions_BT, end - 1), inside_BT
+        last_B = np.minimum(first_B + length, end)
+        return list(zip(first_B.tolist(), last_B.tolist(), strict=True))
 
-    def _ids(self, positions_BT: Integers, inside_BT: NDArray[np.bool_]) -> Integers:
-        ids_BT = self._stream[positions_BT].astype(np.int64)
-        return np.where(inside_BT, ids_BT, self.specials.pad_id)
+    @cached_property
+    def _ids(self) -> ShardedStream:
+        if self.shards:
+            return ShardedStream(self._arrays, self.shards)
+        n_tokens = self._arrays.facts("stream.npy").length
+        return ShardedStream(
+            self._arrays,
+            [Shard(stream="stream.npy", spans="", blocks="", n_tokens=n_tokens, n_spans=0)],
+        )
 
-    def _span_at(self, positions: Integers) -> Integers:
-        return np.searchsorted(self.spans.token_start, positions, side="right") - 1
+    @cached_property
+    def _span_source(self) -> SpanSource:
+        if self.shards:
+            return ShardedSpans(self._arrays, self.shards, self._ids, self.block)
+        return self.spans
 
-    def _chunk_keys(self, ids_BT: Integers, span_BT: Integers) -> Integers:
-        """A number per (sequence, chunk), the same for its tokens; −1 where nothing is pooled.
+    def _windows(self, split: str, length: int, indices: Integers) -> _Windows:
+        stretches = self.stretches(split, length, indices)
+        ids_BT = np.full((len(stretches), length), self.specials.pad_id, dtype=np.int64)
+        local_BT = np.full((len(stretches), length), -1, dtype=np.int64)
+        found = self._span_source.of(stretches)
+        n_before = 0
+        for b, (ids_T, own) in enumerate(zip(self._ids.of(stretches), found, strict=True)):
+            positions_T = np.arange(*stretches[b])
+            ids_BT[b, : len(ids_T)] = ids_T
+            local_T = np.searchsorted(own.token_start_N, positions_T, side="right") - 1
+            local_BT[b, : len(ids_T)] = n_before + local_T
+            n_before += len(own.row_N)
+        every = joined(found)
+        is_chunk_N = np.append(every.chunk_id_N >= 0, np.False_)
+        pooled_BT = is_chunk_N[local_BT] & ~self._special_V[ids_BT]
+        return _Windows(ids_BT, local_BT, pooled_BT, every)
 
-        Special tokens belong to a span but are not pooled, and a span of which a window sees
-        nothing but special tokens is no chunk of that batch.
-        """
-        special = np.isin(ids_BT, list(self.tokenizer.special_names))
-        pooled = (span_BT >= 0) & (self.spans.chunk_id[span_BT] >= 0) & ~special
-        row_B1 = np.arange(len(ids_BT))[:, None]
-        return np.where(pooled, row_B1 * len(self.spans) + span_BT, -1)
+    def _file(self, name: str) -> Path:
+        """A small file on this machine; compared with the manifest unless that was done before."""
+        self._arrays.check(name)
+        return self._place.local(name)
 
-    def _mixture(self, length: int, weights: Mapping[str, float]) -> Mixture:
-        key = (length, tuple(sorted(weights.items())))
-        if key not in self._mixtures:
-            self._mixtures[key] = Mixture(self.windows_by_domain(length), weights)
-        return self._mixtures[key]
+
+def _checked(place: Place, eager_bytes: int) -> tuple[Manifest, bool]:
+    """The manifest, and whether every file was compared with it just now."""
+    manifest = manifests.manifest_of(place.local(MANIFEST_FILE).parent)
+    n_bytes = sum(file.bytes for file in manifest.files.values())
+    if isinstance(place, FolderPlace) and n_bytes <= eager_bytes:
+        return contracts.verify(place.folder, contracts.TOKENS), True
+    contracts.check_kind(manifest, contracts.TOKENS, str(place))
+    contracts.check_whole(manifest, contracts.TOKENS, str(place))
+    return manifest, False
 
 
 def _bounds(splits: object) -> dict[str, tuple[int, int]]:
@@ -233,20 +245,6 @@ def _bounds(splits: object) -> dict[str, tuple[int, int]]:
     return {name: (int(splits[name][0]), int(splits[name][1])) for name in SPLITS}
 
 
-def _spans(path: Path) -> Spans:
-    table = pq.read_table(path).combine_chunks()
-    concepts = table.column("concept_ids")
-    lengths = pc.list_value_length(concepts).to_numpy()
-    concepts_NM = np.full((len(lengths), MAX_CONCEPTS), -1, dtype=np.int64)
-    concepts_NM[np.arange(MAX_CONCEPTS) < lengths[:, None]] = pc.list_flatten(concepts).to_numpy()
-    return Spans(
-        chunk_id=table.column("chunk_id").to_numpy(),
-        doc_id=table.column("doc_id").to_pylist(),
-        split=table.column("split").to_pylist(),
-        domain=table.column("domain").to_pylist(),
-        token_start=table.column("token_start").to_numpy(),
-        token_end=table.column("token_end").to_numpy(),
-        n_bytes=table.column("n_bytes").to_numpy(),
-        labelled=table.column("labelled").to_numpy(),
-        concepts_NM=concepts_NM,
-    )
+def _shards(listed: object) -> list[Shard]:
+    assert isinstance(listed, list)
+    return [Shard.model_validate(shard) for shard in listed]

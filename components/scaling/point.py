@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from components import contracts
+from components import contracts, loader
 from components.scaling.config import ScalePoint
 from components.scaling.ladder import Settled, settle
 from components.tokens import TokenStream
@@ -49,11 +49,15 @@ def measure(
         lm.bottleneck.known.start_at(prevalence_K, _votes_per_chunk(stream))
     engine = PlainEngine(lm, training)
 
-    def batch_at(step: int) -> Batch:
-        return stream.train_batch(step, training.batch_sequences, training.length, config.seed)
-
+    batches = loader.of_stream(
+        stream,
+        {},
+        length=training.length,
+        batch_sequences=training.batch_sequences,
+        seed=config.seed,
+    )
     seen = VALIDATION_SEQUENCES * training.length
-    history = fit(engine, training, batch_at, list(_held_out(stream, config, seen)), events)
+    history = fit(engine, training, batches.batch, list(_held_out(stream, config, seen)), events)
     final = _final(engine.finished(), stream, config)
     (curve / "run.json").write_text(json.dumps(_run(config, point, final), indent=1) + "\n")
     return contracts.write((asdict(row) for row in history.rows), curve, contracts.CURVE)

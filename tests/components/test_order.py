@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.order import Mixture, order, permuted
+from components.order import CYCLE, Mixture, Single, order, permuted, place_of
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 65, 1000, 4097])
@@ -30,39 +30,64 @@ def test_one_place_is_the_same_alone_and_among_others():
     assert [order(37, seed=3, epoch=4, i=i) for i in range(37)] == together
 
 
+@pytest.mark.parametrize("n", [1, 2, 37, 250_000_000])
+def test_a_window_s_place_is_found_without_searching(n):
+    for element in {0, n // 3, n - 1}:
+        place = place_of(n, seed=3, epoch=4, element=element)
+        assert order(n, seed=3, epoch=4, i=place) == element
+
+
 def test_a_place_beyond_the_epoch_is_refused():
     with pytest.raises(ValueError, match="must be in 0 … 6"):
         order(7, seed=0, epoch=0, i=7)
 
 
-WINDOWS = {"prose": np.arange(0, 5), "code": np.arange(5, 8), "unused": np.arange(8, 20)}
+SIZES = {"code": 3, "prose": 5, "unused": 12}
 
 
-def test_a_mixture_gives_each_domain_its_share():
-    mixture = Mixture(WINDOWS, {"prose": 1.0, "code": 3.0})
-    found = mixture.windows_at(np.arange(2000), seed=1)
-    assert np.sum(found < 5) == 500
-    assert np.sum((found >= 5) & (found < 8)) == 1500
+def test_a_mixture_gives_each_source_its_share():
+    found = Mixture(SIZES, {"prose": 1.0, "code": 3.0}).at(np.arange(2 * CYCLE), seed=1)
+    assert np.bincount(found.source_N).tolist() == [1500, 500]
 
 
-def test_a_domain_goes_through_all_its_windows_before_one_comes_again():
-    found = Mixture(WINDOWS, {"prose": 1.0, "code": 1.0}).windows_at(np.arange(1000), seed=2)
-    # A cycle permutes the places of a domain; over a whole cycle it must come out even.
-    assert np.bincount(found[found < 5]).tolist() == [100] * 5
-    assert sorted(np.bincount(found[found >= 5])[5:].tolist()) == [166, 167, 167]
+def test_a_source_goes_through_all_its_windows_before_one_comes_again():
+    found = Mixture(SIZES, {"prose": 1.0, "code": 1.0}).at(np.arange(CYCLE), seed=2)
+    # A cycle permutes the places of a source; over a whole cycle it must come out even.
+    assert np.bincount(found.element_N[found.source_N == 1]).tolist() == [100] * 5
+    assert sorted(np.bincount(found.element_N[found.source_N == 0])) == [166, 167, 167]
 
 
 def test_a_mixture_can_be_resumed_at_any_place():
-    mixture = Mixture(WINDOWS, {"prose": 0.3, "code": 0.7})
-    whole = mixture.windows_at(np.arange(40), seed=3)
-    assert mixture.windows_at(np.arange(25, 40), seed=3).tolist() == whole[25:].tolist()
+    mixture = Mixture(SIZES, {"prose": 0.3, "code": 0.7})
+    whole = mixture.at(np.arange(40), seed=3)
+    assert mixture.at(np.arange(25, 40), seed=3).element_N.tolist() == whole.element_N[25:].tolist()
 
 
-def test_a_mixture_of_unknown_domains_is_refused():
+@pytest.mark.parametrize("n_places", [0, 1, 7, CYCLE - 1, CYCLE, CYCLE + 4, 3 * CYCLE + 617])
+@pytest.mark.parametrize(
+    "drawn",
+    [Single("prose", 5), Mixture(SIZES, {"prose": 0.34, "code": 0.61, "unused": 0.05})],
+    ids=["single", "mixture"],
+)
+def test_what_sources_gave_is_known_without_counting(drawn, n_places):
+    found = drawn.at(np.arange(n_places), seed=8)
+    sizes = {**SIZES, "prose": 5}
+    for k, (name, given) in enumerate(zip(drawn.names, drawn.given(n_places, 8), strict=True)):
+        elements = found.element_N[found.source_N == k]
+        assert given.n_elements == len(elements)
+        assert given.n_last == (elements == sizes[name] - 1).sum()
+
+
+def test_a_mixture_of_unknown_sources_is_refused():
     with pytest.raises(ValueError, match=r"\['verse'\].*\['code', 'prose', 'unused'\]"):
-        Mixture(WINDOWS, {"verse": 1.0})
+        Mixture(SIZES, {"verse": 1.0})
 
 
 def test_a_mixture_of_nothing_is_refused():
     with pytest.raises(ValueError, match="above zero"):
-        Mixture(WINDOWS, {"prose": 0.0})
+        Mixture(SIZES, {"prose": 0.0})
+
+
+def test_a_weight_too_small_to_come_at_all_is_refused():
+    with pytest.raises(ValueError, match=r"\{'code': 0.0001\}.*never come"):
+        Mixture(SIZES, {"prose": 1.0, "code": 0.0001})

@@ -89,48 +89,6 @@ def test_origins_name_the_span_of_every_token_and_chunk(stream):
     assert (stream.origins("valid", 10, np.array([1])).span_BT[0, 6:] == -1).all()
 
 
-@pytest.mark.parametrize("world", [2, 3])
-def test_ranks_share_a_step_without_overlap(stream, world):
-    whole = stream.train_batch(3, 6, LENGTH, seed=1)
-    parts = [
-        stream.train_batch(3, 6, LENGTH, seed=1, rank=rank, world=world) for rank in range(world)
-    ]
-    ids_of = {}
-    for part in parts:
-        ids_of |= dict(zip(part.sample_ids_B.tolist(), part.ids_BT.tolist(), strict=True))
-    assert sum(len(part) for part in parts) == 6
-    assert ids_of == dict(zip(whole.sample_ids_B.tolist(), whole.ids_BT.tolist(), strict=True))
-
-
-def test_a_batch_that_ranks_cannot_share_is_refused(stream):
-    with pytest.raises(ValueError, match=r"batch_sequences is 5, which 2 ranks .* try 6"):
-        stream.train_batch(0, 5, LENGTH, seed=0, rank=0, world=2)
-
-
-def test_training_resumes_at_any_step(stream):
-    fresh = TokenStream(stream.tokenizer_path.parent)
-    for step in (7, 2):
-        expected = stream.train_batch(step, 4, LENGTH, seed=9)
-        found = fresh.train_batch(step, 4, LENGTH, seed=9)
-        torch.testing.assert_close(found.ids_BT, expected.ids_BT)
-        torch.testing.assert_close(found.sample_ids_B, expected.sample_ids_B)
-
-
-def test_an_epoch_of_steps_reads_every_window_once(stream):
-    n = stream.n_windows("train", LENGTH)
-    places = np.arange(2 * n)
-    windows = stream.train_windows(places, LENGTH, seed=4, domain_weights={})
-    assert sorted(windows[:n].tolist()) == sorted(windows[n:].tolist()) == list(range(n))
-    assert windows[:n].tolist() != windows[n:].tolist()
-
-
-def test_a_mixture_reads_windows_of_its_domains_alone(stream):
-    batch = stream.train_batch(0, 12, LENGTH, seed=0, domain_weights={"prose": 1.0})
-    prose = stream.windows_by_domain(LENGTH)["prose"]
-    allowed = stream.batch("train", LENGTH, prose).ids_BT.tolist()
-    assert all(ids in allowed for ids in batch.ids_BT.tolist())
-
-
 def test_a_window_belongs_to_the_domain_of_most_of_its_tokens(stream):
     domains = stream.windows_by_domain(LENGTH)
     assert domains["prose"].tolist() == [0, 1]

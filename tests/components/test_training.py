@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from components import contracts
+from components import contracts, loader
 from components.optimisation import tokens_per_chunk
 from components.tokens import TokenStream
 from components.training.stage import train
@@ -47,12 +47,10 @@ def plain(folder, config):
     lm = LanguageModel(network, config.training.seed)
     lm.concepts.known.start_at(torch.full((5,), 0.3), tokens_per_chunk(stream))
     engine = PlainEngine(lm, config.training)
-    history = fit(
-        engine,
-        config.training,
-        lambda step: stream.train_batch(step, 4, LENGTH, config.training.seed),
-        [],
+    batches = loader.of_stream(
+        stream, {}, length=LENGTH, batch_sequences=4, seed=config.training.seed
     )
+    history = fit(engine, config.training, batches.batch, [])
     return engine.finished(), history
 
 
