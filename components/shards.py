@@ -55,6 +55,13 @@ class Shard(Config):
     n_spans: int
 
 
+def listed(facts: Mapping[str, object]) -> list[Shard]:
+    """The shards that `tokens.json` lists; none where all of the stream is in `stream.npy`."""
+    shards = facts.get("shards", [])
+    assert isinstance(shards, list)
+    return [Shard.model_validate(shard) for shard in shards]
+
+
 @dataclass(frozen=True)
 class StretchSpans:
     """The spans that a stretch of the stream lies in, in order."""

@@ -32,6 +32,7 @@ from components.shards import (
     Stretch,
     StretchSpans,
     joined,
+    listed,
 )
 from components.spans import Spans
 from model.diffusion import Batch
@@ -94,7 +95,7 @@ class TokenStream:
         self.vocab_size = int(str(facts["vocab_size"]))
         self.block = int(str(facts["block"]))
         self.bounds = _bounds(facts["splits"])
-        self.shards = _shards(facts.get("shards", []))
+        self.shards = listed(facts)
         """The parts of the stream; none where all of it is in `stream.npy`."""
 
         self._special_V = np.zeros(self.vocab_size, dtype=np.bool_)
@@ -243,8 +244,3 @@ def _checked(place: Place, eager_bytes: int) -> tuple[Manifest, bool]:
 def _bounds(splits: object) -> dict[str, tuple[int, int]]:
     assert isinstance(splits, dict)
     return {name: (int(splits[name][0]), int(splits[name][1])) for name in SPLITS}
-
-
-def _shards(listed: object) -> list[Shard]:
-    assert isinstance(listed, list)
-    return [Shard.model_validate(shard) for shard in listed]

@@ -25,6 +25,10 @@ class PackConfig(Config):
     max_concepts: PositiveInt = Field(default=16, le=16)
     """Concepts kept for a chunk, those of the highest score; batches have 16 places."""
 
+    shard_tokens: PositiveInt = 1 << 28
+    """Tokens of a shard at most. A longer stream is cut between spans and gets span records beside
+    each shard, so that training never loads the span table. The cut changes no batch."""
+
 
 class LiftConfig(Config):
     """Everything `lift` is told."""

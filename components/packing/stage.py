@@ -7,7 +7,6 @@ with the special tokens around it; labels reach tokens through it.
 """
 
 import json
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 
 from components import chunks as chunk_texts
 from components import contracts
+from components.packing import shards
 from components.packing.config import PackConfig
 from components.packing.labels import ChunkLabels
 from components.packing.spans import Piece, Span, SplitWriter, TokenType, table
@@ -43,9 +43,17 @@ def pack(
         writers[piece.split].add(piece, labelled.of(piece.chunk_id))
     for writer in writers.values():
         writer.close(config.block)
-    _join([writer.path for writer in writers.values()], tokens / "stream.npy", dtype)
     spans = [span for writer in writers.values() for span in writer.spans]
-    facts = {"vocab_size": tokenizer.vocab_size, "block": config.block, **_counts(spans)}
+    written = shards.write(
+        [writer.path for writer in writers.values()], spans, tokens, dtype,
+        block=config.block, shard_tokens=config.shard_tokens,
+    )  # fmt: skip
+    facts = {
+        "vocab_size": tokenizer.vocab_size,
+        "block": config.block,
+        **_counts(spans),
+        "shards": [shard.model_dump() for shard in written],
+    }
     (tokens / "tokens.json").write_text(json.dumps(facts, indent=1))
     return contracts.write_batches([table(spans)], tokens, contracts.TOKENS)
 
@@ -92,18 +100,6 @@ def _pieces(documents: Path, chunks: Path, tokenizer: Tokenizer) -> Iterator[Pie
             )
     if waiting is not None:
         yield waiting.closing()
-
-
-def _join(parts: Sequence[Path], stream: Path, dtype: TokenType) -> None:
-    """One .npy file out of the raw token files of the splits."""
-    n_tokens = sum(part.stat().st_size for part in parts) // dtype.itemsize
-    with stream.open("wb") as joined:
-        header = {"descr": dtype.str, "fortran_order": False, "shape": (n_tokens,)}
-        np.lib.format.write_array_header_1_0(joined, header)
-        for part in parts:
-            with part.open("rb") as raw:
-                shutil.copyfileobj(raw, joined)
-            part.unlink()
 
 
 def _counts(spans: Sequence[Span]) -> dict[str, object]:

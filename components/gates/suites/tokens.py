@@ -1,18 +1,21 @@
 """Tokens@1: spans tile the stream, so every position has exactly one origin."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from components import contracts
+from components import contracts, spans
 from components.contracts import ContractError
 from components.gates.config import TokenBounds
 from components.gates.rules import Between, Fact, OneOf, Present, Sheet, Unique, facts, share
 from components.gates.suites.documents import SPLITS
+from components.shards import Shard, listed
 
 _POSITIONS_AT_ONCE = 4_000_000
 _COLUMNS = ("span_id", "chunk_id", "split", "token_start", "token_end", "n_bytes", "labelled")
@@ -27,12 +30,12 @@ class Stream:
     vocab_size: int
     block: int
     splits: Mapping[str, tuple[int, int]]
+    unlike_records: int
+    """Rows of the table that the record beside a shard contradicts."""
 
 
 def stream_of(folder: Path) -> Stream:
-    """Read from `stream.npy`, mapped and passed over once, and `tokens.json`."""
-    ids = np.load(folder / "stream.npy", mmap_mode="r")
-    starts = range(0, len(ids), _POSITIONS_AT_ONCE)
+    """Read from the shards, mapped and passed over once, and `tokens.json`."""
     said = contracts.json_file(folder, "tokens.json")
     splits, vocab_size, block = said.get("splits"), said.get("vocab_size"), said.get("block")
     if not (isinstance(splits, dict) and isinstance(vocab_size, int) and isinstance(block, int)):
@@ -40,13 +43,44 @@ def stream_of(folder: Path) -> Stream:
             f"{folder / 'tokens.json'} says vocab_size {vocab_size!r}, block {block!r}, splits "
             f"{splits!r}; a stream needs all three. Run `clearstory rerun --from pack`."
         )
+    shards = listed(said)
+    files = [shard.stream for shard in shards] or ["stream.npy"]
+    streams = [np.load(folder / file, mmap_mode="r") for file in files]
     return Stream(
-        n_tokens=len(ids),
-        largest_id=max((int(ids[at : at + _POSITIONS_AT_ONCE].max()) for at in starts), default=-1),
+        n_tokens=sum(map(len, streams)),
+        largest_id=max(map(_largest, streams), default=-1),
         vocab_size=vocab_size,
         block=block,
         splits={name: (int(start), int(end)) for name, (start, end) in splits.items()},
+        unlike_records=_unlike(folder, shards),
     )
+
+
+def _largest(ids: NDArray[np.integer[Any]]) -> int:
+    starts = range(0, len(ids), _POSITIONS_AT_ONCE)
+    return max((int(ids[at : at + _POSITIONS_AT_ONCE].max()) for at in starts), default=-1)
+
+
+def _unlike(folder: Path, shards: Sequence[Shard]) -> int:
+    """Rows in which span records and table differ, or that only one of them has."""
+    if not shards:
+        return 0
+    table = spans.read(folder / contracts.ROWS_FILE)
+    records = [np.load(folder / shard.spans) for shard in shards]
+    before = np.repeat(
+        np.cumsum([0, *(shard.n_tokens for shard in shards)])[:-1],
+        [len(found) for found in records],
+    )
+    record_N = np.concatenate(records)
+    if len(record_N) != len(table):
+        return max(len(record_N), len(table))
+    same_N = (
+        (record_N["token_start"] + before == table.token_start)
+        & (record_N["chunk_id"] == table.chunk_id)
+        & ((record_N["labelled"] != 0) == table.labelled)
+        & (record_N["concept_ids"] == table.concepts_NM).all(axis=1)
+    )
+    return int((~same_N).sum())
 
 
 def sheets(table: pa.Table, stream: Stream, bounds: TokenBounds) -> list[Sheet]:
@@ -133,6 +167,7 @@ def _whole(frame: pd.DataFrame, stream: Stream, bounds: TokenBounds) -> Sheet:
     return facts(
         [
             Fact("stream_tokens_without_span", stream.n_tokens - covered, 0, 0),
+            Fact("span_records_unlike_table", stream.unlike_records, 0, 0),
             Fact("largest_token_id", stream.largest_id, 0, stream.vocab_size - 1),
             Fact("n_train_tokens", end - start, low=bounds.min_train_tokens),
             Fact("n_token_domains", chunk_spans["domain"].nunique(), low=bounds.min_domains),
