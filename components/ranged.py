@@ -10,6 +10,7 @@ of a request, which raises `InterruptedReadError` if another may help and `Stora
 
 import hashlib
 import mmap
+import os
 import random
 import time
 from collections import OrderedDict
@@ -129,6 +130,10 @@ class Head:
 class Transport(Protocol):
     """One try of a request to one bucket. Raises InterruptedReadError or StorageError."""
 
+    def close(self) -> None:
+        """Let connections go."""
+        ...
+
     def head(self, key: str) -> Head:
         """Facts of an object."""
         ...
@@ -158,8 +163,9 @@ class S3Place:
         return f"{self._transport}/{self.prefix}"
 
     def close(self) -> None:
-        """End the reading threads."""
+        """End the reading threads and their connections."""
         self._pool.shutdown()
+        self._transport.close()
 
     def read(self, ranges: Sequence[Range]) -> list[bytes]:
         """See Place. Near ranges of one object become one request; requests run side by side."""
@@ -180,7 +186,7 @@ class S3Place:
         path = self._cache / version / Path(name).name
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_suffix(".partial")
+            partial = path.with_suffix(f".{os.getpid()}.partial")  # ranks fetch side by side
             with partial.open("wb") as out:
                 for part in self._parts(name):
                     out.write(part)

@@ -13,7 +13,7 @@ Shape suffixes used in this file:
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -131,11 +131,13 @@ class Arrays:
     def facts(self, name: str) -> _Array:
         """Where the elements of a file begin, of which type and how many they are."""
         if name not in self._known:
-            self.check(name)
+            self.compare(name, lambda: self.place.n_bytes(name), lambda: self.place.digest(name))
             self._known[name] = self._header(name)
         return self._known[name]
 
-    def check(self, name: str) -> None:
+    def compare(
+        self, name: str, n_bytes: Callable[[], int], digest: Callable[[], FileDigest]
+    ) -> None:
         """Compare a file with what the manifest promises, once; raises ContractError."""
         if self._verified or name in self._checked:
             return
@@ -145,8 +147,8 @@ class Arrays:
                 f"{self.place} lists no file {name} in its manifest. {again}"
             )
         expected, path = self._promised[name], f"{self.place}/{name}"
-        manifests.check_size(path, self.place.n_bytes(name), expected, again)
-        manifests.check_digest(path, self.place.digest(name), expected, again)
+        manifests.check_size(path, n_bytes(), expected, again)
+        manifests.check_digest(path, digest(), expected, again)
         self._checked.add(name)
 
     def _header(self, name: str) -> _Array:

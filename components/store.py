@@ -7,8 +7,11 @@
     <root>/leases/<stage>-<key>                 locked by the one process that may write that key
 
 A reader sees the old state or the new one: an attempt becomes the artifact by one rename.
+
+`place(location, …)` reads an artifact by ranges, in a folder or in S3 (the only home of boto3).
 """
 
+import base64
 import fcntl
 import os
 import shutil
@@ -22,6 +25,15 @@ from components import contracts
 from components.contracts import Contract, ContractError, Manifest
 from components.keys import StageKey
 from components.provenance import MADE_FILE, Provenance
+from components.ranged import (
+    FolderPlace,
+    Head,
+    InterruptedReadError,
+    Place,
+    S3Place,
+    StorageError,
+)
+from components.storage import StorageConfig
 
 _KEY_CHARS = 20
 
@@ -142,3 +154,118 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def place(location: str, storage: StorageConfig, cache: Path) -> Place:
+    """Where the files of an artifact are read: a folder, or `s3://bucket/prefix`.
+
+    Small whole files of the latter are kept in `cache`. Raises StorageError where keys are missing.
+    """
+    if not location.startswith("s3://"):
+        return FolderPlace(Path(location))
+    bucket, _, prefix = location.removeprefix("s3://").partition("/")
+    return S3Place(S3Bucket(bucket, storage), prefix, cache, storage)
+
+
+class S3Bucket:
+    """One bucket of an S3 service, as `components.ranged.Transport`: one try of each request."""
+
+    def __init__(self, bucket: str, storage: StorageConfig) -> None:
+        # Imported here: a store in a folder has no use for it, and it takes a quarter of a second.
+        import boto3
+        from botocore.config import Config as ClientConfig
+
+        self.bucket = bucket
+        self._client = boto3.client(
+            "s3",
+            endpoint_url=storage.endpoint_url or None,
+            region_name=storage.region,
+            aws_access_key_id=_secret(storage.access_key_variable),
+            aws_secret_access_key=_secret(storage.secret_key_variable),
+            aws_session_token=os.environ.get(storage.session_token_variable),
+            config=ClientConfig(
+                retries={"total_max_attempts": 1},  # counted and spaced in `components.ranged`
+                s3={"addressing_style": "path" if storage.path_style else "virtual"},
+                connect_timeout=storage.timeout_seconds,
+                read_timeout=storage.timeout_seconds,
+                max_pool_connections=storage.parallel_reads,
+                response_checksum_validation="when_required",  # a range has no checksum
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def head(self, key: str) -> Head:
+        """See Transport."""
+        with self._explained(key):
+            said = self._client.head_object(Bucket=self.bucket, Key=key, ChecksumMode="ENABLED")
+        return Head(said["ContentLength"], said["ETag"], _whole_sha256(said))
+
+    def get(self, key: str, start: int, n_bytes: int, etag: str) -> bytes:
+        """See Transport."""
+        with self._explained(key):
+            found = self._client.get_object(
+                Bucket=self.bucket,
+                Key=key,
+                IfMatch=etag,
+                Range=f"bytes={start}-{start + n_bytes - 1}",
+            )
+            body: bytes = found["Body"].read()
+        return body
+
+    def put(self, key: str, path: Path) -> None:
+        """Send a file; the service keeps its SHA-256, which `head` gives back."""
+        with self._explained(key), path.open("rb") as body:
+            self._client.put_object(
+                Bucket=self.bucket, Key=key, Body=body, ChecksumAlgorithm="SHA256"
+            )
+
+    @contextmanager
+    def _explained(self, key: str) -> Iterator[None]:
+        """The client's errors as ours, by whether another try may help."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        where = f"{self}/{key}"
+        try:
+            yield
+        except ClientError as error:
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            if status == 429 or status >= 500:
+                raise InterruptedReadError(f"{where}: {error}") from error
+            raise StorageError(f"{where}: {error}. {_advice(status)}") from error
+        except BotoCoreError as error:  # no connection, timeouts, a body that ended early
+            raise InterruptedReadError(f"{where}: {error}") from error
+
+
+def _secret(variable: str) -> str:
+    if not os.environ.get(variable):
+        raise StorageError(
+            f"the environment variable {variable} holds no key for S3; set it, or name another in "
+            f"the storage settings"
+        )
+    return os.environ[variable]
+
+
+def _advice(status: int) -> str:
+    if status in (401, 403):
+        return (
+            "The keys are wrong, expired, or may not read this; set them anew in the environment."
+        )
+    if status == 404:
+        return "There is no such object: is the location right, and was the artifact committed?"
+    if status in (412, 416):
+        return "The object was replaced since it was opened; open the artifact again."
+    return "The request itself was refused; see the service's message."
+
+
+def _whole_sha256(said: Mapping[str, str]) -> str:
+    """The SHA-256 of a whole object in hexadecimal; empty if there is none or only of its parts."""
+    found = said.get("ChecksumSHA256", "")
+    if not found or "-" in found or said.get("ChecksumType", "FULL_OBJECT") != "FULL_OBJECT":
+        return ""
+    return base64.b64decode(found).hex()

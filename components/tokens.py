@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from components import contracts, manifests, spans
-from components.manifests import MANIFEST_FILE, Manifest
+from components.manifests import MANIFEST_FILE, Manifest, digest_of
 from components.order import Integers
 from components.ranged import FolderPlace, Place
 from components.shards import (
@@ -226,8 +226,9 @@ class TokenStream:
 
     def _file(self, name: str) -> Path:
         """A small file on this machine; compared with the manifest unless that was done before."""
-        self._arrays.check(name)
-        return self._place.local(name)
+        path = self._place.local(name)
+        self._arrays.compare(name, lambda: path.stat().st_size, lambda: digest_of(path))
+        return path
 
 
 def _checked(place: Place, eager_bytes: int) -> tuple[Manifest, bool]:
