@@ -33,6 +33,9 @@ class Job(Config):
 
     training: TrainingConfig
 
+    lifted: str = ""
+    """Folder of the lifted words; empty where there are no steering steps."""
+
     domain_weights: dict[str, float]
     """Shares of the domains in a batch; empty: every window once an epoch."""
 
@@ -61,6 +64,7 @@ class Job(Config):
             "domain_weights": self.domain_weights,
             "validation_sequences": self.validation_sequences,
             "tokens": self.tokens_digest,
+            "lifted": contracts.manifest_of(Path(self.lifted)).digest if self.lifted else "",
         }
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from components import launch, loader, savepoints
+from components import launch, lifted, loader, savepoints
 from components.job import Job
 from components.keeper import ScratchKeeper
 from components.optimisation import HISTORY_FILE, tokens_per_chunk
@@ -54,8 +54,9 @@ def _kept(
     job: Job, engine: ZeroEngine, batch_at: BatchAt, batches: list[Batch], events: Events
 ) -> History:
     """Train, and keep the run's state on the way if the job has a place for it."""
+    words = lifted.table(Path(job.lifted), job.prevalence) if job.lifted else None
     if not job.scratch:
-        return fit(engine, job.training, batch_at, batches, events)
+        return fit(engine, job.training, batch_at, batches, events, lifted=words)
     scratch = Path(job.scratch)
     keeper = ScratchKeeper(
         scratch,
@@ -66,7 +67,7 @@ def _kept(
         events,
     )
     try:
-        return fit(engine, job.training, batch_at, batches, events, keeper)
+        return fit(engine, job.training, batch_at, batches, events, keeper, words)
     except DivergedError as error:
         raise DivergedError(f"{error}. {_last_good(scratch, engine.rank)}") from error
     finally:

@@ -83,7 +83,10 @@ def row(
     """The point of the curve after `step` steps."""
     tokens = step * config.tokens_per_step
     means_S = interval.means_S
-    nothing = lm.bottleneck is None
+
+    def trained(term: Term) -> float | None:
+        return float(means_S[term]) if interval.counts_S[term] > 0 else None
+
     return Row(
         step=step,
         tokens=tokens,
@@ -91,11 +94,11 @@ def row(
         lr=lr,
         nll_nats=float(means_S[Term.NLL]),
         valid_nll_nats=None if valid_S is None else float(valid_S[Term.NLL]),
-        concept_loss=None if nothing else float(means_S[Term.CONCEPT]),
-        independence_loss=None if nothing else float(means_S[Term.INDEPENDENCE]),
-        reconstruction_loss=None if nothing else float(means_S[Term.RECONSTRUCTION]),
+        concept_loss=trained(Term.CONCEPT),
+        independence_loss=trained(Term.INDEPENDENCE),
+        reconstruction_loss=trained(Term.RECONSTRUCTION),
         concept_contribution=(
-            None if nothing or valid_S is None else float(valid_S[Term.CONTRIBUTION])
+            None if lm.bottleneck is None or valid_S is None else float(valid_S[Term.CONTRIBUTION])
         ),
     )
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from model.diffusion import Batch, Corrupted
 from model.forcing import Forcing, Parts, pooled_labels, recompose, supervised
+from model.interleaving import Aim, express, injection, respond
 from model.language_model import LanguageModel
 from model.losses import (
     concept_loss,
@@ -34,31 +35,34 @@ N_NOISE_BINS = 10
 
 
 class Term(IntEnum):
-    """Places in the vectors of sums and counts. The first four are trained, the rest reported."""
+    """Places in the vectors of sums and counts. The first six are trained, the rest reported."""
 
     LANGUAGE = 0
     CONCEPT = 1
     RECONSTRUCTION = 2
     INDEPENDENCE = 3
-    NLL = 4
-    CONTRIBUTION = 5
-    NORM_KNOWN = 6
+    RESPOND = 4
+    EXPRESS = 5
+    """The last two in steering steps, the three before them in all others."""
+    NLL = 6
+    CONTRIBUTION = 7
+    NORM_KNOWN = 8
     """‖k̂‖ of a row; the next two: ‖û‖ and ‖ε‖ before anything is forced or dropped."""
-    NORM_UNKNOWN = 7
-    NORM_RESIDUAL = 8
-    ACTIVE_KNOWN = 9
+    NORM_UNKNOWN = 9
+    NORM_RESIDUAL = 10
+    ACTIVE_KNOWN = 11
     """Known concepts of a row whose activation exceeds one half."""
-    NLL_BIN_0 = 10
+    NLL_BIN_0 = 12
     """Nats of the rows masked at a rate in (0, 0.1]; the next nine: in (0.1, 0.2] and so on."""
-    NLL_BIN_1 = 11
-    NLL_BIN_2 = 12
-    NLL_BIN_3 = 13
-    NLL_BIN_4 = 14
-    NLL_BIN_5 = 15
-    NLL_BIN_6 = 16
-    NLL_BIN_7 = 17
-    NLL_BIN_8 = 18
-    NLL_BIN_9 = 19
+    NLL_BIN_1 = 13
+    NLL_BIN_2 = 14
+    NLL_BIN_3 = 15
+    NLL_BIN_4 = 16
+    NLL_BIN_5 = 17
+    NLL_BIN_6 = 18
+    NLL_BIN_7 = 19
+    NLL_BIN_8 = 20
+    NLL_BIN_9 = 21
 
 
 NLL_BINS = slice(Term.NLL_BIN_0, Term.NLL_BIN_0 + N_NOISE_BINS)
@@ -75,6 +79,9 @@ class Example:
     sparse: bool
     """Whether the heads keep their top-k alone."""
 
+    aim: Aim | None = None
+    """Where a steering step injects which concept; None in every other step."""
+
 
 class Objective(nn.Module):
     """Network and loss in one module: an example in, one sum per term out (S)."""
@@ -86,7 +93,7 @@ class Objective(nn.Module):
 
     def forward(self, example: Example) -> Tensor:
         asked = example.asked
-        hidden_BTD = self._hidden(asked.noisy_BT)
+        hidden_BTD = self._hidden(example)
         target_N = asked.target_BT[asked.masked_BT]
         if self.lm.bottleneck is None:
             nll_N = cross_entropy(self.lm, hidden_BTD[asked.masked_BT], target_N)
@@ -97,6 +104,10 @@ class Objective(nn.Module):
             parts, logits_NK = self._parts(example, hidden_BTD[asked.masked_BT])
             state_ND = recompose(parts, self._forcing(example), asked.masked_BT)
         nll_N = cross_entropy(self.lm, state_ND, target_N)
+        if example.aim is not None:
+            sums = self._steered(example.aim, asked, parts, state_ND)
+            sums |= {Term.LANGUAGE: self._language(nll_N, asked)}
+            return _stacked(sums | _nll_reports(nll_N, asked), nll_N)
         two_terms = self.config.independence == "two_term"
         with _float32(hidden_BTD):
             row_ND = F.embedding(target_N, self.lm.head_VD)
@@ -110,10 +121,22 @@ class Objective(nn.Module):
             }
             return _stacked(sums | _norm_reports(parts) | _nll_reports(nll_N, asked), nll_N)
 
-    def _hidden(self, noisy_BT: Tensor) -> Tensor:
-        if not self.config.document_mask:
-            return self.lm.hidden(noisy_BT)
-        return self.lm.hidden(noisy_BT, documents_BP=documents(noisy_BT, self.lm.config.bos_id))
+    def _hidden(self, example: Example) -> Tensor:
+        noisy_BT, aim = example.asked.noisy_BT, example.aim
+        injected = None if aim is None else injection(self.lm, aim)
+        apart = self.config.document_mask
+        documents_BP = documents(noisy_BT, self.lm.config.bos_id) if apart else None
+        return self.lm.hidden(noisy_BT, injection=injected, documents_BP=documents_BP)
+
+    def _steered(
+        self, aim: Aim, asked: Corrupted, parts: Parts, state_ND: Tensor
+    ) -> dict[Term, Tensor]:
+        """What a steering step asks for besides the tokens."""
+        aimed_N = aim.aimed_BT[asked.masked_BT]
+        return {
+            Term.RESPOND: respond(self.lm, parts.hidden_ND[aimed_N], aim),
+            Term.EXPRESS: express(self.lm, state_ND[aimed_N], aim),
+        }
 
     def _forcing(self, example: Example) -> Forcing:
         """What was drawn; a network without a residual has none to keep anywhere."""
@@ -221,6 +244,9 @@ def counts(example: Example, lm: LanguageModel, config: ObjectiveConfig) -> Tens
     counts_S[NLL_BINS] = torch.bincount(_noise_bin(example.asked), minlength=N_NOISE_BINS).float()
     if lm.bottleneck is None:
         return counts_S
+    if example.aim is not None:
+        counts_S[[Term.RESPOND, Term.EXPRESS]] = float(len(example.aim))
+        return counts_S
     voting_C = voted(batch.chunk_BT[_votes(batch, example.asked, config)], len(batch.labelled_C))
     counts_S[Term.CONCEPT] = float((voting_C & supervised(batch)).sum())
     counts_S[Term.INDEPENDENCE] = float((masked_BT.sum(dim=1) >= 2).sum())
@@ -236,6 +262,8 @@ def weights(config: ObjectiveConfig, counts_S: Tensor) -> Tensor:
     scale_S[Term.CONCEPT] = config.concept_weight
     scale_S[Term.RECONSTRUCTION] = config.reconstruction_weight
     scale_S[Term.INDEPENDENCE] = config.independence_weight
+    scale_S[Term.RESPOND] = config.respond_weight
+    scale_S[Term.EXPRESS] = config.express_weight
     return torch.where(counts_S > 0, scale_S / counts_S.clamp(min=1e-9), 0.0)
 
 

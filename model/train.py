@@ -26,6 +26,7 @@ from model.endings import DivergedError, StoppedError
 from model.engine import Engine
 from model.events import Events, ignore
 from model.forcing import Chances
+from model.interleaving import Lifted, aim
 from model.objective import Example, Term, counts, weights
 from model.progress import Keeper, Progress, Unkept, Wishes
 from model.telling import Teller
@@ -42,19 +43,26 @@ def fit(
     held_out: Sequence[Batch],
     events: Events = ignore,
     keeper: Keeper | None = None,
+    lifted: Lifted | None = None,
 ) -> History:
     """Train. `held_out` are whole batches, the same on every rank; each takes its share.
 
-    Without a keeper nothing is kept. Raises DivergedError, and StoppedError where a rank was asked
-    to stop before the last step.
+    Without a keeper nothing is kept; steering steps need the lifted words. Raises DivergedError,
+    and StoppedError where a rank was asked to stop before the last step.
     """
+    if config.interleaving is not None and lifted is None:
+        raise ValueError(
+            "training.interleaving asks for steering steps, which aim at the lifted words of the "
+            "concepts; give them, or set it to null"
+        )
     keeper = keeper or Unkept()
     now = keeper.resumed()
     teller = Teller(engine, config, events)
     started = time.perf_counter()
     while now.step < config.n_steps:
         lr = schedules.learning_rate(config.optim, now.step, config.n_steps)
-        done = _step(engine, config, batch_at(now.step), now.step, lr, keeper.wishes(now))
+        examples = _examples(engine, config, batch_at(now.step), now.step, lifted)
+        done = _step(engine, config, examples, lr, keeper.wishes(now))
         _add(now, done)
         if not done.finite:
             teller.skipped(now)
@@ -74,8 +82,15 @@ def fit(
     return now.history
 
 
-def example_at(batch: Batch, engine: Engine, config: TrainingConfig, step: int) -> Example:
-    """A micro-batch as the network meets it at this step: noisy, partly forced and dropped."""
+def example_at(
+    batch: Batch,
+    engine: Engine,
+    config: TrainingConfig,
+    step: int,
+    lifted: Lifted | None = None,
+) -> Example:
+    """A micro-batch as the network meets it at this step: noisy, partly forced and dropped, and in
+    a steering step aimed at."""
     progress = step / config.n_steps
     objective, seed = config.objective, config.seed
     chances = Chances(
@@ -93,7 +108,12 @@ def example_at(batch: Batch, engine: Engine, config: TrainingConfig, step: int) 
         clean_prefix=config.noise.clean_prefix,
     )
     drawn = forcing.draw(batch, chances, seed=seed, step=step)
-    return Example(batch, asked, drawn, sparse=progress >= objective.sparse_from)
+    target = None
+    phases = config.interleaving
+    if phases is not None and lifted is not None and schedules.steers(phases, step, config.n_steps):
+        n_layers = engine.lm.config.backbone.n_layers
+        target = aim(batch, asked, lifted, phases, n_layers=n_layers, seed=seed, step=step)
+    return Example(batch, asked, drawn, sparse=progress >= objective.sparse_from, aim=target)
 
 
 @dataclass(frozen=True)
@@ -110,14 +130,18 @@ class _Done:
         return math.isfinite(self.gradient_norm) and bool(self.sums_S.isfinite().all())
 
 
+def _examples(
+    engine: Engine, config: TrainingConfig, batch: Batch, step: int, lifted: Lifted | None
+) -> list[Example]:
+    """This rank's micro-batches of a step."""
+    parts = (batch.part(slice(k, None, config.micro_batches)) for k in range(config.micro_batches))
+    return [example_at(part, engine, config, step, lifted) for part in parts]
+
+
 def _step(
-    engine: Engine, config: TrainingConfig, batch: Batch, step: int, lr: float, wishes: Wishes
+    engine: Engine, config: TrainingConfig, examples: list[Example], lr: float, wishes: Wishes
 ) -> _Done:
     """One optimiser step. Sums, counts and wishes are those of all ranks."""
-    examples = [
-        example_at(batch.part(slice(part, None, config.micro_batches)), engine, config, step)
-        for part in range(config.micro_batches)
-    ]
     mine_S = torch.stack([counts(one, engine.lm, config.objective) for one in examples]).sum(0)
     counts_S = engine.total(mine_S)
     weights_S = weights(config.objective, counts_S)

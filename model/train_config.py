@@ -70,6 +70,10 @@ class ObjectiveConfig(Config):
     reconstruction_weight: NonNegativeFloat = 1.0
     independence_weight: NonNegativeFloat = 1.0
 
+    respond_weight: NonNegativeFloat = 1.0
+    express_weight: NonNegativeFloat = 1.0
+    """Of the two losses of steering steps, which have no other but L_LM (eq. 33)."""
+
     independence: Literal["known_unknown", "two_term"] = "known_unknown"
     """`two_term` adds the dependence between known part and residual (mid-training)."""
 
@@ -142,9 +146,6 @@ class InterleavingConfig(Config):
     first_layer: Share = 0.5
     """Where injection starts, as a share of the layers."""
 
-    respond_weight: NonNegativeFloat = 1.0
-    express_weight: NonNegativeFloat = 1.0
-
     @model_validator(mode="after")
     def _phases_fit(self) -> Self:
         end = self.warmup + self.phases * self.phase + max(0, self.phases - 1) * self.gap
@@ -200,6 +201,9 @@ class TrainingConfig(Config):
     optim: OptimConfig
     noise: NoiseConfig = NoiseConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
+
+    interleaving: InterleavingConfig | None = None
+    """None: no steering steps."""
 
     validations: PositiveInt = 5
     """Times the held-out loss is measured, the last after the last step."""

@@ -29,7 +29,7 @@ from components.steering.config import SteerConfig
 from components.training.config import TrainConfig
 from model.config import NetworkConfig
 from model.sampling_config import SamplingConfig
-from model.train_config import ObjectiveConfig, OptimConfig, TrainingConfig
+from model.train_config import InterleavingConfig, ObjectiveConfig, OptimConfig, TrainingConfig
 from pipelines.recipe import Recipe
 
 _DOCUMENTS = Path(__file__).resolve().parent.parent / "tests" / "data"
@@ -59,6 +59,7 @@ _MIDTRAINING = _TRAINING.model_copy(
     update={
         "n_tokens": 8 * 4 * 64, "objective": OBJECTIVE, "noise": NOISE,
         "optim": OptimConfig(peak_lr=1e-3, warmup=0.0, decay=1.0, decay_shape="linear"),
+        "interleaving": InterleavingConfig(phases=2, phase=0.125, warmup=0.125),
     }
 )  # fmt: skip
 _LADDER = LadderConfig(

@@ -18,7 +18,7 @@ from components.steering.config import SteerConfig
 from components.training.config import TrainConfig
 from model.config import NetworkConfig
 from model.sampling_config import SamplingConfig
-from model.train_config import ObjectiveConfig, OptimConfig, TrainingConfig
+from model.train_config import InterleavingConfig, ObjectiveConfig, OptimConfig, TrainingConfig
 from pipelines.recipe import Recipe
 
 _ENCODER = "minilm-int8"
@@ -48,6 +48,7 @@ _MIDTRAINING = _TRAINING.model_copy(
     update={
         "n_tokens": 300_000, "objective": OBJECTIVE, "noise": NOISE, "validations": 2,
         "optim": OptimConfig(peak_lr=5e-4, warmup=0.0, decay=1.0, decay_shape="linear"),
+        "interleaving": InterleavingConfig(phase=0.05),
     }
 )  # fmt: skip
 _MIXTURE = {

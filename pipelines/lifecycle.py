@@ -66,7 +66,7 @@ def lifecycle(recipe: Recipe) -> GraphComponent:
         )
         place(pretrained, LARGE)
         midtrained = midtrain(
-            **stream, checkpoint=pretrained.outputs["checkpoint"],
+            **stream, checkpoint=pretrained.outputs["checkpoint"], lifted=packed.lifted,
             config=recipe.midtraining.model_dump_json(),
         )  # fmt: skip
         place(midtrained, LARGE)

@@ -4,12 +4,13 @@ from kfp import dsl
 from kfp.dsl import Input, Output
 
 from components import images
-from components.artifacts import Checkpoint, Curve, GateReport, Tokens
+from components.artifacts import Checkpoint, Curve, GateReport, LiftedWords, Tokens
 
 
 @dsl.component(base_image=images.CPU, install_kfp_package=False)
 def midtrain(
-    tokens: Input[Tokens], checkpoint: Input[Checkpoint], checked: Input[GateReport],
+    tokens: Input[Tokens], checkpoint: Input[Checkpoint], lifted: Input[LiftedWords],
+    checked: Input[GateReport],
     midtrained: Output[Checkpoint], curve: Output[Curve], config: str, settings: str,
 ) -> None:  # fmt: skip
     """Go on training a checkpoint under another mixture, without teacher forcing."""
@@ -17,6 +18,6 @@ def midtrain(
     from components.midtraining.stage import midtrain as midtrain_network
     from components.runner import run_stage
 
-    run_stage(midtrain_network, {"tokens": tokens, "checkpoint": checkpoint}, [checked],
-              {"midtrained": midtrained, "curve": curve},
+    inputs = {"tokens": tokens, "checkpoint": checkpoint, "lifted": lifted}
+    run_stage(midtrain_network, inputs, [checked], {"midtrained": midtrained, "curve": curve},
               MidtrainConfig.model_validate_json(config), settings)  # fmt: skip

@@ -26,6 +26,7 @@ class MidtrainConfig(Config):
     """How a checkpoint goes on. `training.objective` and `.noise` are usually the two above."""
 
     training: TrainingConfig
+    """`interleaving` says which steps steer; without it none does."""
 
     domain_weights: dict[str, PositiveFloat]
     """Share of each domain in every batch; they need not sum to 1. Code and reasoning were raised

@@ -1,13 +1,15 @@
 """Mid-training: the network learns to stand on its own concepts (paper §10).
 
 From a checkpoint: its own mixture of domains, uniform masking, teacher forcing to zero, the
-two-term independence penalty, a learning rate that falls to zero. The optimiser starts anew.
+two-term independence penalty, a learning rate that falls to zero. Some steps steer: they inject a
+concept at its own words, and ask the network to notice and to say it. The optimiser starts anew.
 """
 
 import tempfile
 from pathlib import Path
 
 from components import contracts
+from components.library import known_concepts
 from components.midtraining.config import MidtrainConfig
 from components.optimisation import (
     CONCEPTS_FILE,
@@ -25,6 +27,7 @@ from model.events import Events, ignore
 def midtrain(
     tokens: Path,
     checkpoint: Path,
+    lifted: Path,
     midtrained: Path,
     curve: Path,
     config: MidtrainConfig,
@@ -45,8 +48,9 @@ def midtrain(
             folder=folder,
             network=network,
             start_from=str(checkpoint),
-            prevalence=(),
+            prevalence=tuple(concept.prevalence for concept in known_concepts(checkpoint)),
             training=config.training,
+            lifted=str(lifted) if config.training.interleaving is not None else "",
             domain_weights=config.domain_weights,
             validation_sequences=config.validation_sequences,
             zero=config.zero,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from components import contracts
 from components.library import KnownConcept
+from components.lifted import log_odds
 
 _LEAST, _MOST = 1e-4, 0.5
 
@@ -33,19 +33,11 @@ class WordJudge:
 
 def judges(lifted: Path, concepts: Sequence[KnownConcept], min_words: int) -> list[WordJudge]:
     """The concepts that have enough lifted words, by prevalence, rarest first."""
-    found: dict[int, dict[int, float]] = {}
-    for row in contracts.read(lifted, contracts.LIFTED_WORDS).to_pylist():
-        found.setdefault(row["concept_id"], {})[row["token_id"]] = row["log_odds"]
-    strangers = [concept_id for concept_id in found if concept_id >= len(concepts)]
-    if strangers:
-        raise contracts.ContractError(
-            f"{lifted} has words of concepts {strangers[:5]}, but the checkpoint knows "
-            f"0 … {len(concepts) - 1}: they come from two libraries. Run `clearstory run` again."
-        )
+    found = log_odds(lifted, len(concepts))
     able = [
-        WordJudge(concept, found[concept.concept_id])
-        for concept in concepts
-        if len(found.get(concept.concept_id, {})) >= min_words
+        WordJudge(concept, words)
+        for concept, words in zip(concepts, found, strict=True)
+        if len(words) >= min_words
     ]
     if not able:
         raise ValueError(

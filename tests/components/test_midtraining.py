@@ -10,21 +10,30 @@ from components import contracts
 from components.launch import RanksConfig
 from components.midtraining.config import NOISE, OBJECTIVE, MidtrainConfig
 from components.midtraining.stage import midtrain
+from components.packing.config import LiftConfig
+from components.packing.lift import lift
 from model import checkpoint as checkpoints
-from model.train_config import ObjectiveConfig, OptimConfig
+from model.train_config import InterleavingConfig, ObjectiveConfig, OptimConfig
 from tests.components.small_training import training
-from tests.components.written_tokens import write_checkpoint, write_tokens
+from tests.components.written_tokens import write_checkpoint, write_concepts, write_tokens
 
+LIFT = LiftConfig(min_support=2)
+PHASES = InterleavingConfig(phases=2, phase=0.1, warmup=0.1)
 OPTIM = OptimConfig(peak_lr=2e-3, warmup=0.0, decay=1.0, decay_shape="linear")
 
 
 def config():
     return MidtrainConfig(
-        training=training(OBJECTIVE, OPTIM),
+        training=training(OBJECTIVE, OPTIM).model_copy(update={"interleaving": PHASES}),
         domain_weights={"letters": 3.0, "notes": 1.0},
         ranks=RanksConfig(ranks=1, threads=1),
         validation_sequences=4,
     )
+
+
+def run(read, written, tokens=None):
+    inputs = (tokens or read / "tokens", read / "before", read / "lifted")
+    midtrain(*inputs, written / "after", written / "curve", config())
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +41,10 @@ def midtrained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("midtrained")
     tokens = write_tokens(folder / "tokens")
     write_checkpoint(folder / "before", tokens)
-    for name in ("after", "curve"):
+    for name in ("after", "curve", "lifted"):
         (folder / name).mkdir()
-    midtrain(tokens, folder / "before", folder / "after", folder / "curve", config())
+    lift(tokens, write_concepts(folder / "concepts"), folder / "lifted", LIFT)
+    run(folder, folder)
     return folder
 
 
@@ -85,4 +95,4 @@ def test_tokens_of_another_tokenizer_are_refused(midtrained, tmp_path):
     for name in ("after", "curve"):
         (tmp_path / name).mkdir()
     with pytest.raises(ValueError, match="written in another of 300; pack the corpus"):
-        midtrain(tokens, midtrained / "before", tmp_path / "after", tmp_path / "curve", config())
+        run(midtrained, tmp_path, tokens)
