@@ -82,7 +82,6 @@ def environment(config: RanksConfig) -> Mapping[str, str]:
         **os.environ,
         "OMP_NUM_THREADS": str(config.threads),
         "OMP_WAIT_POLICY": "PASSIVE",
-        "DS_ACCELERATOR": "cpu",
         "TORCH_EXTENSIONS_DIR": str(Path(sys.prefix) / "torch_extensions"),
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }

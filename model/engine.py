@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from model.device import here, moved, multiplies_bfloat16
 from model.hashed_file import Written, write_tensors
 from model.language_model import LanguageModel
 from model.objective import Example, Objective
@@ -28,7 +29,7 @@ class Engine(Protocol):
     lm: LanguageModel
 
     def sums(self, example: Example) -> Tensor:
-        """The sums of this micro-batch's terms."""
+        """The sums of this micro-batch's terms, on the processor whatever the network is on."""
         ...
 
     def backward(self, loss: Tensor) -> None:
@@ -65,16 +66,17 @@ class PlainEngine:
     def __init__(self, lm: LanguageModel, config: TrainingConfig) -> None:
         self.rank = 0
         self.world = 1
-        self.lm = lm.train()
+        self._device = here()
+        self.lm = prepared(lm, config)
         self._objective = Objective(lm, config.objective)
         self._optimizer = adamw(lm, config.optim)
         self._clip_norm = config.optim.clip_norm
         self._low_precision = dtype(config.dtype) == torch.bfloat16
 
     def sums(self, example: Example) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16, enabled=self._low_precision):
-            found: Tensor = self._objective(example)
-        return found
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._low_precision):
+            found: Tensor = self._objective(moved(example, self._device))
+        return found.cpu()
 
     def backward(self, loss: Tensor) -> None:
         torch.autograd.backward(loss)
@@ -107,7 +109,7 @@ class PlainEngine:
                 self._optimizer.state[by_name[name]][kind] = tensor
 
     def finished(self) -> LanguageModel:
-        return self.lm.eval()
+        return self.lm.eval().cpu()
 
 
 def _part(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
@@ -117,8 +119,20 @@ def _part(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
 
 
 def dtype(name: Literal["auto", "float32", "bfloat16"]) -> torch.dtype:
-    """The dtype to compute in; `auto` asks the processor."""
+    """The dtype to compute in; `auto` asks the device."""
     if name == "auto":
-        fast = torch.cpu.get_capabilities().get("avx512_bf16", False)
-        return torch.bfloat16 if fast else torch.float32
+        return torch.bfloat16 if multiplies_bfloat16(here()) else torch.float32
     return torch.bfloat16 if name == "bfloat16" else torch.float32
+
+
+def prepared(lm: LanguageModel, config: TrainingConfig) -> LanguageModel:
+    """The network on this process's device, ready to be trained there."""
+    device = here()
+    # Heads and losses multiply in float32. A GPU may round their factors (TF32), but only where
+    # the rest of the network is rounded further still.
+    rounded = device.type == "cuda" and dtype(config.dtype) == torch.bfloat16
+    torch.set_float32_matmul_precision("high" if rounded else "highest")
+    if config.compiled:
+        for layer in lm.backbone.layers:
+            layer.compile()  # in place: weights keep their names
+    return lm.train().to(device)

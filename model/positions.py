@@ -4,7 +4,8 @@
     causal         where  q ≥ p
     documents      and, if documents are kept apart, where both lie in the same one
 
-All of it follows from the positions, so it is made once for a shape and shared by layers and steps.
+All of it follows from the positions, so it is made once for a shape and shared by layers and steps;
+compiled layers take it as they find it.
 
 Shape suffixes used in this file:
     B batch   T position (queries)   P position (keys, the past included)   C channel pair of a head
@@ -118,6 +119,7 @@ def _turns(
         return turns_TC.cos(), turns_TC.sin()
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 @lru_cache(maxsize=REMEMBERED)
 def _allowed(
     block: int | None, first: int, last: int, n_keys: int, device: torch.device
@@ -131,6 +133,7 @@ def _allowed(
         return None if bool(allowed_TP.all()) else allowed_TP
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 @lru_cache(maxsize=REMEMBERED)
 def _blocks(block: int | None, n_past: int, n_now: int, device: torch.device) -> BlockMask:
     width = block or 1

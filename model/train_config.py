@@ -198,6 +198,9 @@ class TrainingConfig(Config):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """`auto` takes bfloat16 where the processor multiplies in it."""
 
+    compiled: bool = False
+    """Whether torch compiles the backbone's layers: a minute at the start, for faster steps."""
+
     optim: OptimConfig
     noise: NoiseConfig = NoiseConfig()
     objective: ObjectiveConfig = ObjectiveConfig()

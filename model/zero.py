@@ -7,9 +7,14 @@ Its state is written by DeepSpeed itself, one file a rank, pickled: for our own 
 alone, never for an artifact. `latest` is never written nor read: who saves says where.
 """
 
+import os
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
+
+from model.device import backend, here, moved
+
+os.environ["DS_ACCELERATOR"] = here().type  # read once, on import; DeepSpeed would guess
 
 import deepspeed
 import torch
@@ -20,7 +25,7 @@ from deepspeed.utils import safe_get_full_fp32_param
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from model.engine import dtype
+from model.engine import dtype, prepared
 from model.hashed_file import HashedFile, Written
 from model.language_model import LanguageModel
 from model.objective import Example, Objective
@@ -49,10 +54,11 @@ class ZeroEngine:
     """One rank of a world started by torchrun (`components.launch`)."""
 
     def __init__(self, lm: LanguageModel, config: TrainingConfig, zero: ZeroConfig) -> None:
-        deepspeed.init_distributed(dist_backend="gloo", verbose=False)
+        self._device = here()
+        join()
         self.rank: int = comm.get_rank()
         self.world: int = comm.get_world_size()
-        self.lm = lm.train()
+        self.lm = prepared(lm, config)
         lm.backbone.recomputes = zero.activation_checkpointing
         self._config, self._zero = config, zero
         self._engine, self._optimizer, _, _ = deepspeed.initialize(
@@ -67,8 +73,8 @@ class ZeroEngine:
         )
 
     def sums(self, example: Example) -> Tensor:
-        found: Tensor = self._engine(example)
-        return found
+        found: Tensor = self._engine(moved(example, self._device))
+        return found.cpu()
 
     def backward(self, loss: Tensor) -> None:
         self._engine.backward(loss * float(self.world * self._config.micro_batches))
@@ -93,9 +99,9 @@ class ZeroEngine:
         return float(norm)
 
     def total(self, values: Tensor) -> Tensor:
-        summed = values.clone()
+        summed = values.to(self._device, copy=True)
         comm.all_reduce(summed)
-        return summed
+        return summed.cpu()
 
     def save(self, folder: Path) -> Mapping[str, Written]:
         files = _HashingFiles()
@@ -125,6 +131,13 @@ class ZeroEngine:
         return lm.eval()
 
 
+def join() -> None:
+    """Enter the world that torchrun made."""
+    if here().type == "cuda":
+        torch.cuda.set_device(here())
+    deepspeed.init_distributed(dist_backend=backend(here()), verbose=False)
+
+
 def convert(savepoint: Path, folder: Path) -> None:
     """The state in `savepoint` for any number of ranks, into `folder`: one process, no ranks.
 
@@ -151,7 +164,7 @@ def close() -> None:
 
 def build_operator() -> None:
     """Join a world, which builds DeepSpeed's shared-memory operator where there is none yet."""
-    deepspeed.init_distributed(dist_backend="gloo", verbose=False)
+    join()
     close()
 
 

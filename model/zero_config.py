@@ -65,6 +65,11 @@ def settings(
             "stage is 0 and dtype is bfloat16, where DeepSpeed accumulates gradients in bfloat16 "
             "alone; set stage to 1, or dtype to float32"
         )
+    if training.compiled and zero.stage == 3:
+        raise ValueError(
+            "compiled is true at stage 3, whose weights come and go between the layers; "
+            "set stage to 2 or less, or compiled to false"
+        )
     return {
         "train_micro_batch_size_per_gpu": _sequences_at_once(training, world),
         "gradient_accumulation_steps": training.micro_batches,

@@ -127,7 +127,7 @@ def _environment(settings: Settings) -> Iterator[None]:
     root = str(Path(__file__).resolve().parent.parent)
     wanted = {
         "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")])),
-        "CLEARSTORY_CACHE": settings.cache, "OMP_WAIT_POLICY": "PASSIVE", "DS_ACCELERATOR": "cpu",
+        "CLEARSTORY_CACHE": settings.cache, "OMP_WAIT_POLICY": "PASSIVE",
         "HF_HUB_OFFLINE": os.environ.get("HF_HUB_OFFLINE", "1"), "MPLBACKEND": "Agg",
         "MLFLOW_DISABLE_TELEMETRY": "true", "GX_ANALYTICS_ENABLED": "false",
         "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),

@@ -6,5 +6,4 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
-os.environ["DS_ACCELERATOR"] = "cpu"
 os.environ.setdefault("MPLBACKEND", "Agg")

@@ -100,7 +100,7 @@ def _states(
 
 def _hidden(lm: LanguageModel, ids_BT: Tensor, config: BuildConfig) -> Tensor:
     low_precision = dtype(config.dtype) == torch.bfloat16
-    with torch.autocast("cpu", torch.bfloat16, enabled=low_precision):
+    with torch.autocast(ids_BT.device.type, torch.bfloat16, enabled=low_precision):
         return lm.hidden(ids_BT).float()
 
 

@@ -44,5 +44,4 @@ def test_a_listener_that_fails_ends_the_ranks(tmp_path):
 def test_ranks_find_threads_of_their_own_and_one_operator_cache():
     found = launch.environment(RanksConfig(ranks=1, threads=3))
     assert found["OMP_NUM_THREADS"] == "3"
-    assert found["DS_ACCELERATOR"] == "cpu"
     assert Path(found["TORCH_EXTENSIONS_DIR"]).parent == Path(sys.prefix)

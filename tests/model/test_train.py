@@ -116,3 +116,11 @@ def test_a_part_keeps_samples_with_their_tokens():
     assert isinstance(part, Batch)
     assert part.sample_ids_B.tolist() == [1, 3]
     assert torch.equal(part.ids_BT, tiny.batch(5).ids_BT[1::2])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::Warning")  # the compiler's own
+def test_compiled_layers_train_the_same():
+    plain, compiled = curve(), curve(compiled=True)
+    for one, other in zip(plain.rows, compiled.rows, strict=True):
+        assert one.nll_nats == pytest.approx(other.nll_nats, rel=1e-5)

@@ -54,3 +54,8 @@ def test_nothing_overlaps_where_gradients_are_reduced_at_the_end():
 def test_bfloat16_needs_a_stage_that_sums_gradients_in_float32():
     with pytest.raises(ValueError, match=r"stage is 0 and dtype is bfloat16.*set stage to 1"):
         told(0, low_precision=True)
+
+
+def test_layers_whose_weights_come_and_go_are_not_compiled():
+    with pytest.raises(ValueError, match=r"compiled is true at stage 3.*set stage to 2"):
+        settings(tiny.training(compiled=True), ZeroConfig(stage=3), world=2, low_precision=False)
