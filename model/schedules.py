@@ -12,7 +12,7 @@ from model.train_config import AlphaConfig, InterleavingConfig, NoiseConfig, Opt
 
 
 def learning_rate(config: OptimConfig, step: int, n_steps: int) -> float:
-    """Linear warm-up, stable phase, decay towards zero; never zero itself."""
+    """Linear warm-up, stable phase, decay towards the floor; never zero itself."""
     warmup = round(config.warmup * n_steps)
     if step < warmup:
         return config.peak_lr * (step + 1) / (warmup + 1)
@@ -22,11 +22,12 @@ def learning_rate(config: OptimConfig, step: int, n_steps: int) -> float:
         return config.peak_lr
     match config.decay_shape:
         case "one_minus_sqrt":
-            return config.peak_lr * (1.0 - math.sqrt(done))
+            left = 1.0 - math.sqrt(done)
         case "linear":
-            return config.peak_lr * (1.0 - done)
+            left = 1.0 - done
         case "cosine":
-            return config.peak_lr * 0.5 * (1.0 + math.cos(math.pi * done))
+            left = 0.5 * (1.0 + math.cos(math.pi * done))
+    return config.peak_lr * (config.floor + (1.0 - config.floor) * left)
 
 
 def alpha(config: AlphaConfig, progress: float) -> float:

@@ -100,16 +100,19 @@ class ObjectiveConfig(Config):
 
 
 class OptimConfig(Config):
-    """AdamW with warm-up, a stable phase and a decay to zero (paper appendix G)."""
+    """AdamW with warm-up, a stable phase and a decay (paper appendix G)."""
 
     peak_lr: PositiveFloat
     warmup: Share = 0.01
     """Share of the steps in which the learning rate rises linearly from zero."""
 
     decay: Share = 0.1
-    """Share of the steps, the last ones, in which it falls to zero."""
+    """Share of the steps, the last ones, in which it falls to the floor."""
 
     decay_shape: Literal["one_minus_sqrt", "linear", "cosine"] = "one_minus_sqrt"
+    floor: Share = 0.0
+    """Share of the peak that the decay ends at."""
+
     beta1: Share = 0.9
     beta2: Share = 0.95
     eps: PositiveFloat = 1e-8

@@ -20,6 +20,12 @@ def test_a_decay_over_the_whole_run_is_half_way_at_half(shape, half_way):
     assert schedules.learning_rate(config, 7, 8) > 0.0
 
 
+def test_a_decay_ends_at_its_floor():
+    config = OptimConfig(peak_lr=2.0, warmup=0.0, decay=1.0, decay_shape="cosine", floor=0.1)
+    assert schedules.learning_rate(config, 4, 8) == pytest.approx(2.0 * (0.1 + 0.9 * 0.5))
+    assert schedules.learning_rate(config, 10**6 - 1, 10**6) == pytest.approx(2.0 * 0.1)
+
+
 def test_a_run_without_phases_is_flat():
     config = OptimConfig(peak_lr=1.0, warmup=0.0, decay=0.0)
     assert {schedules.learning_rate(config, step, 5) for step in range(5)} == {1.0}
