@@ -18,6 +18,13 @@ class Size(Config):
     n_kv_heads: PositiveInt
     mlp_width: PositiveInt
 
+    n_known: NonNegativeInt = 0
+    """Concepts that networks of this size learn, the commonest ones; 0: all there are. The whole
+    library would outweigh a small backbone (method §3.8)."""
+
+    rank: NonNegativeInt = 0
+    """Rank of the unknown concepts at this size; 0: the ladder's."""
+
 
 class PointTraining(Config):
     """What every run of a ladder shares: optimiser, batch, sequence length (paper §4.1)."""
@@ -71,7 +78,7 @@ class ScalePoint(Config):
             mlp_width=self.size.mlp_width,
             max_length=self.training.length,
             block=self.training.block,
-            rank=self.training.rank,
+            rank=self.size.rank or self.training.rank,
             top_k=self.training.top_k,
             top_k_unknown=self.training.top_k_unknown,
         )
@@ -82,7 +89,17 @@ class LadderConfig(Config):
 
     families: tuple[Family, ...] = Field(min_length=1)
     budgets_flops: tuple[PositiveFloat, ...] = Field(min_length=1)
+
+    concept_budgets_flops: tuple[PositiveFloat, ...] = ()
+    """Budgets of the families with concepts, whose module takes much of a small network's FLOPs.
+    Empty: the same."""
+
     sizes: tuple[Size, ...] = Field(min_length=1)
+
+    sizes_per_budget: NonNegativeInt = 0
+    """Sizes measured at a budget, those nearest to 20 tokens a parameter; 0: all of them. The paper
+    has four to six."""
+
     seeds: tuple[NonNegativeInt, ...] = (0,)
     training: PointTraining
     estimators: tuple[DiffusionEstimator, ...] = ("fixed_rate_0.5", "grid_9_rates")
@@ -92,7 +109,7 @@ class LadderConfig(Config):
 
     @model_validator(mode="after")
     def _no_point_twice(self) -> Self:
-        for name in ("families", "budgets_flops", "sizes", "seeds"):
+        for name in ("families", "budgets_flops", "concept_budgets_flops", "sizes", "seeds"):
             values = getattr(self, name)
             repeated = [value for index, value in enumerate(values) if value in values[:index]]
             if repeated:

@@ -4,12 +4,16 @@ FLOPs are those of `model.accounting`: head, attention and concept module counte
 budget a small network with concepts sees clearly fewer tokens than one without.
 """
 
+import math
 from dataclasses import dataclass
 
 from components.scaling.config import LadderConfig, ScalePoint, Size
 from model import accounting
-from model.config import LanguageModelConfig
+from model.config import Family, LanguageModelConfig
 from model.tokenizer import SpecialIds
+
+TOKENS_PER_PARAMETER = 20.0
+"""Roughly what is optimal for autoregressive networks; a ladder only centres its sizes on it."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,40 @@ def plan(ladder: LadderConfig) -> list[ScalePoint]:
             evaluation_batch_sequences=ladder.evaluation_batch_sequences,
         )
         for family in ladder.families
-        for budget in ladder.budgets_flops
-        for size in ladder.sizes
+        for budget in _budgets(ladder, family)
+        for size in _sizes(ladder, budget)
         for seed in ladder.seeds
     ]
+
+
+def _budgets(ladder: LadderConfig, family: Family) -> tuple[float, ...]:
+    if family.endswith("concept") and ladder.concept_budgets_flops:
+        return ladder.concept_budgets_flops
+    return ladder.budgets_flops
+
+
+def _sizes(ladder: LadderConfig, budget_flops: float) -> list[Size]:
+    """Sizes around the one that would see TOKENS_PER_PARAMETER, in the order of the ladder."""
+    if not ladder.sizes_per_budget:
+        return list(ladder.sizes)
+    best = math.sqrt(budget_flops / (6.0 * TOKENS_PER_PARAMETER))
+
+    def distance(size: Size) -> float:
+        return abs(math.log(_backbone_parameters(size) / best))
+
+    nearest = sorted(ladder.sizes, key=distance)[: ladder.sizes_per_budget]
+    return [size for size in ladder.sizes if size in nearest]
+
+
+def _backbone_parameters(size: Size) -> int:
+    """Nearly: norms are left out."""
+    grouped = size.n_kv_heads * size.width // size.n_heads
+    return size.n_layers * size.width * (2 * size.width + 2 * grouped + 3 * size.mlp_width)
+
+
+def library(size: Size, n_known: int) -> int:
+    """Concepts that a network of this size learns: ids below this, the commonest first."""
+    return min(size.n_known, n_known) if size.n_known else n_known
 
 
 def _name(family: str, budget_flops: float, size: Size, seed: int) -> str:
@@ -64,7 +98,7 @@ def _name(family: str, budget_flops: float, size: Size, seed: int) -> str:
 def settle(point: ScalePoint, *, vocab_size: int, n_known: int, specials: SpecialIds) -> Settled:
     """Choose the steps that come nearest to the budget; refuse what misses it too far."""
     network = point.network().language_model(
-        vocab_size=vocab_size, n_known=n_known, specials=specials
+        vocab_size=vocab_size, n_known=library(point.size, n_known), specials=specials
     )
     training = point.training
     tokens_per_step = training.batch_sequences * training.length

@@ -5,7 +5,7 @@ One process, so that independent points run side by side.
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from components import contracts, loader
 from components.scaling.config import ScalePoint
-from components.scaling.ladder import Settled, settle
+from components.scaling.ladder import Settled, library, settle
 from components.tokens import TokenStream
 from model.diffusion import Batch
 from model.engine import PlainEngine
@@ -36,7 +36,8 @@ def measure(
 ) -> int:
     """Train and measure one point. Returns the number of rows of its curve."""
     stream = TokenStream(tokens)
-    prevalence_K = _prevalence(concepts)
+    all_K = _prevalence(concepts)
+    prevalence_K = all_K[: library(config.size, len(all_K))]
     point = settle(
         config,
         vocab_size=stream.vocab_size,
@@ -56,8 +57,13 @@ def measure(
         batch_sequences=training.batch_sequences,
         seed=config.seed,
     )
+
+    def batch_at(step: int) -> Batch:
+        return _known(batches.batch(step), len(prevalence_K))
+
     seen = VALIDATION_SEQUENCES * training.length
-    history = fit(engine, training, batches.batch, list(_held_out(stream, config, seen)), events)
+    held_out = [_known(batch, len(prevalence_K)) for batch in _held_out(stream, config, seen)]
+    history = fit(engine, training, batch_at, held_out, events)
     final = _final(engine.finished(), stream, config)
     (curve / "run.json").write_text(json.dumps(_run(config, point, final), indent=1) + "\n")
     return contracts.write((asdict(row) for row in history.rows), curve, contracts.CURVE)
@@ -83,6 +89,12 @@ def _final(lm: LanguageModel, stream: TokenStream, config: ScalePoint) -> dict[s
             loss.nats_per_token, loss.standard_error_nats, loss.n_tokens
         )
     return found
+
+
+def _known(batch: Batch, n_known: int) -> Batch:
+    """The batch with the labels that a smaller library has."""
+    concepts_CM = torch.where(batch.concepts_CM < n_known, batch.concepts_CM, -1)
+    return replace(batch, concepts_CM=concepts_CM)
 
 
 def _held_out(stream: TokenStream, config: ScalePoint, n_tokens: int) -> Iterator[Batch]:

@@ -1,6 +1,6 @@
 """Config of the training stage."""
 
-from pydantic import PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from components.launch import RanksConfig
 from model.config import Config, NetworkConfig
@@ -13,6 +13,9 @@ class TrainConfig(Config):
 
     network: NetworkConfig
     training: TrainingConfig
+    domain_weights: dict[str, PositiveFloat] = Field(default_factory=dict)
+    """Share of each domain in every batch; they need not sum to 1. Empty: the corpus as it is."""
+
     ranks: RanksConfig = RanksConfig()
 
     zero: ZeroConfig = ZeroConfig()

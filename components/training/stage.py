@@ -41,7 +41,7 @@ def train(
             start_from="",
             prevalence=prevalence,
             training=config.training,
-            domain_weights={},
+            domain_weights=config.domain_weights,
             validation_sequences=config.validation_sequences,
             zero=config.zero,
         )
