@@ -1,11 +1,13 @@
-"""`clearstory`: fetch, run, rerun, status, ui."""
+"""`clearstory`: plan, fetch, run, rerun, status, ui."""
 
+import json
 import logging
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
@@ -32,7 +34,49 @@ _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 RunsOption = Annotated[
     Path, typer.Option("--runs", help="Folder of runs and artifacts.", envvar="CLEARSTORY_RUNS")
 ]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change one number, e.g. training.training.seed=1."
+    ),
+]
 RecipeArgument = Annotated[str, typer.Argument(help="A recipe of pipelines/recipes.py.")]
+
+
+@app.command()
+def plan(
+    recipe: RecipeArgument = "demo",
+    hardware: Annotated[
+        str, typer.Option("--hardware", help="A device of pipelines/hardware.json.")
+    ] = "",
+    ranks: Annotated[
+        int, typer.Option("--ranks", min=0, help="Ranks; 0: as the recipe has it.")
+    ] = 0,
+    zero: Annotated[
+        int, typer.Option("--zero", min=-1, max=3, help="ZeRO stage; -1: as the recipe has it.")
+    ] = -1,
+    settings_of: SetOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
+) -> None:
+    """Say what a recipe takes before it runs.  Example: clearstory plan steerling_8b --zero 3"""
+    from pipelines.plan import plan as count
+    from pipelines.plan import zero_stage
+    from pipelines.plan_tables import show
+
+    chosen = _guarded(lambda: recipes.changed(recipes.named(recipe), settings_of or []))
+    counted = _guarded(
+        lambda: count(chosen, hardware=hardware, ranks=ranks or None, zero=zero_stage(zero))
+    )
+    if as_json:
+        print(json.dumps({**asdict(counted), "device": counted.device.model_dump()}))
+    else:
+        show(counted, Console(width=None if sys.stdout.isatty() else 200))
+    if not counted.fits:
+        _stop(
+            f"{recipe} does not fit as asked. Try --zero 3, more --ranks, or a device with more "
+            f"memory",
+            _FAILED,
+        )
 
 
 @app.command()
@@ -46,12 +90,7 @@ def fetch(recipe: RecipeArgument = "demo") -> None:
 def run(
     recipe: RecipeArgument = "demo",
     runs: RunsOption = Path("runs"),
-    settings_of: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change one number, e.g. training.training.seed=1."
-        ),
-    ] = None,
+    settings_of: SetOption = None,
 ) -> None:
     """Run a recipe on this machine; finished stages are reused.  Example: clearstory run demo"""
     changes = settings_of or []
@@ -108,6 +147,9 @@ def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs"
 
 def _run(recipe: Recipe, settings: Settings) -> None:
     """The whole life cycle, and the notebook on what it left."""
+    from pipelines.plan import require_local
+
+    _guarded(lambda: require_local(recipe))
     from pipelines.lifecycle import lifecycle
     from pipelines.notebook import MEET_A_DOCUMENT, execute
 

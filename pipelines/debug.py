@@ -82,6 +82,7 @@ def debug() -> Recipe:
     return Recipe(
         name="debug", summary="40 documents, two layers, about two minutes", seed=0,
         corpus=CorpusConfig(sources=(documents,), valid_share=0.15, test_share=0.15),
+        expected_concepts=20,
         gates=_GATES,
         chunking=ChunkConfig(
             encoder="hashing", target_min=12, target_max=20, hard_max=40, min_wordpieces=4

@@ -76,7 +76,7 @@ def demo() -> Recipe:
         name="demo", seed=0,
         summary="5 MB of text, a library of 150 concepts or more, 3.1 M training tokens, "
         "about 22 minutes on two cores",
-        corpus=_CORPUS,
+        corpus=_CORPUS, expected_concepts=200,
         gates=CheckConfig(),
         chunking=ChunkConfig(encoder=_ENCODER),
         embedding=EmbedConfig(encoder=_ENCODER),

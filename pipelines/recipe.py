@@ -1,6 +1,6 @@
 """What a recipe is: one config a stage, and what follows from them."""
 
-from pydantic import NonNegativeInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
 from components.atlas.learning_config import AnnotateConfig, LearnConfig
@@ -33,6 +33,14 @@ class Recipe(Config):
 
     seed: NonNegativeInt
     corpus: CorpusConfig
+
+    expected_concepts: PositiveInt
+    """Concepts the library is expected to hold, for `clearstory plan` alone: the data decide."""
+
+    hardware: str = "cpu"
+    """What its ranks are meant for, by the name in `hardware.json`. On this machine `run` starts
+    recipes for `cpu`."""
+
     gates: CheckConfig
     chunking: ChunkConfig
     embedding: EmbedConfig

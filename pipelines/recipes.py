@@ -3,6 +3,11 @@
 debug    40 documents written for the tests, two layers; no download, no language model
 demo     real text of five domains, a language model that tags it, a network of a few million
          parameters; a laptop's half hour
+small    125 million parameters on one accelerator
+one_b    the scale of the paper's ablations, on a node of eight
+steerling_8b    the paper's own network, data and schedules
+
+The last three begin with `clearstory plan NAME`: they want more than a laptop.
 """
 
 import difflib
@@ -13,9 +18,18 @@ from pydantic import ValidationError
 
 from pipelines.debug import debug
 from pipelines.demo import demo
+from pipelines.one_b import one_b
 from pipelines.recipe import Recipe
+from pipelines.small import small
+from pipelines.steerling_8b import steerling_8b
 
-RECIPES: dict[str, Callable[[], Recipe]] = {"debug": debug, "demo": demo}
+RECIPES: dict[str, Callable[[], Recipe]] = {
+    "debug": debug,
+    "demo": demo,
+    "small": small,
+    "one_b": one_b,
+    "steerling_8b": steerling_8b,
+}
 """Every recipe by name."""
 
 
