@@ -2,9 +2,9 @@
 
 import torch
 
-from benchmarks import attention, dependence, generation
+from benchmarks import attention, dependence, generation, saving
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for benchmark in (attention, generation, dependence):
+    for benchmark in (attention, generation, dependence, saving):
         print(benchmark.contest(), flush=True)
