@@ -13,7 +13,7 @@ import torch
 from components import launch
 from model.engine import PlainEngine
 from model.events import ignore
-from model.objective import Term, counts
+from model.objective import counts
 from model.train import example_at
 from model.zero_config import ZeroConfig
 from tests.model import parity, tiny
@@ -88,7 +88,8 @@ def test_two_ranks_train_what_one_process_trains(trained, alone, case):
     theirs, ours = trained[case.name], alone(case)
     assert theirs["skipped"] == ours["skipped"] == len(case.poisoned)
     torch.testing.assert_close(theirs["losses"], ours["losses"], rtol=1e-6, atol=0.0)
-    torch.testing.assert_close(theirs["norms"], ours["norms"], rtol=1e-5, atol=0.0)
+    their_norms, our_norms = (found["norms"][found["norms"].isfinite()] for found in (theirs, ours))
+    torch.testing.assert_close(their_norms, our_norms, rtol=1e-5, atol=0.0)
     for name, weight in ours["weights"].items():
         torch.testing.assert_close(theirs["weights"][name], weight, rtol=0.0, atol=1e-5)
 
@@ -126,4 +127,4 @@ def test_the_ranks_of_the_matrix_count_unequally_and_together_as_one():
 
     first, second = counted(slice(0, None, 2)), counted(slice(1, None, 2))
     assert torch.equal(first + second, counted(slice(None)))
-    assert first[Term.NLL] > 2 * second[Term.NLL]
+    assert bool((first[:4] > 2 * second[:4]).all())
