@@ -16,16 +16,16 @@ from rich.console import Console
 from rich.table import Table
 
 from components import fetch as packages
-from components import records, tracking
+from components import records
 from components.settings import Settings
 from pipelines import recipes
-from pipelines.recipe import Recipe
+from pipelines.recipe import Recipe, require_local
 
 app = typer.Typer(
     help="The life cycle of inherently interpretable language models.",
     no_args_is_help=True, pretty_exceptions_enable=False,
 )  # fmt: skip
-if TYPE_CHECKING:  # kfp takes a second to import, and most commands do not need it
+if TYPE_CHECKING:  # kfp and MLflow take seconds to import, and most commands need neither
     from kfp.dsl.graph_component import GraphComponent
 
 Result = TypeVar("Result")
@@ -137,6 +137,7 @@ def status(
 @app.command()
 def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs")) -> None:
     """Open the MLflow UI on the runs of this folder.  Example: clearstory ui --port 5001"""
+    from components import tracking
     from pipelines.ui import require_free, serve
 
     _guarded(lambda: require_free(host, port))
@@ -147,8 +148,6 @@ def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs"
 
 def _run(recipe: Recipe, settings: Settings) -> None:
     """The whole life cycle, and the notebook on what it left."""
-    from pipelines.plan import require_local
-
     _guarded(lambda: require_local(recipe))
     from pipelines.lifecycle import lifecycle
     from pipelines.notebook import MEET_A_DOCUMENT, execute
@@ -205,6 +204,7 @@ def _rerun(folder: Path, from_: str, only: str, runs: Path) -> None:
 
 
 def _settings(recipe: str, runs: Path, again: list[str]) -> Settings:
+    from components import tracking
     from pipelines.local import new_run_id
 
     root = runs.resolve()

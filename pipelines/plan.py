@@ -10,7 +10,6 @@ utilisation of the device, a range; money is hours at its price.
 from dataclasses import dataclass
 from typing import Literal
 
-from components.corpus.config import HubSource
 from components.midtraining.config import MidtrainConfig
 from components.scaling import ladder as ladders
 from components.training.config import TrainConfig
@@ -27,9 +26,6 @@ from pipelines.recipe import Recipe
 
 Zero = Literal[0, 1, 2, 3]
 Verdict = Literal["fits", "fits with activation checkpointing", "does not fit"]
-LOCAL = "cpu"
-"""The hardware whose recipes `clearstory run` starts."""
-
 ZERO_STAGES: tuple[Zero, ...] = (0, 1, 2, 3)
 
 
@@ -128,23 +124,6 @@ def plan(
 def zero_stage(number: int) -> Zero | None:
     """The stage of this number; None for −1, where the recipe has the word."""
     return next((stage for stage in ZERO_STAGES if stage == number), None)
-
-
-def require_local(recipe: Recipe) -> None:
-    """Raise ValueError where a recipe is not meant for this machine, with the ways out."""
-    if recipe.hardware == LOCAL:
-        return
-    hub = [source for source in recipe.corpus.sources if isinstance(source, HubSource)]
-    n_bytes = sum(source.max_bytes for source in hub)
-    n = recipe.training.ranks.ranks
-    raise ValueError(
-        f"{recipe.name} is meant for {n} × {recipe.hardware}, and reads {n_bytes / 1e12:.3g} TB "
-        f"of {len(hub)} data sets from a hub; this machine runs recipes for {LOCAL!r} alone.\n"
-        f"What it takes:  clearstory plan {recipe.name}\n"
-        f"On a cluster:   python -m pipelines.compile lifecycle {recipe.name}, then submit the "
-        f"file (infra/README.md)\n"
-        f"A taste here:   clearstory run demo, or --set hardware={LOCAL} with smaller numbers"
-    )
 
 
 def _optimisations(
@@ -275,9 +254,13 @@ def _precision(training: TrainingConfig) -> Precision:
 
 
 def _mean_rate(noise: NoiseConfig) -> float:
-    if noise.kind == "uniform":
-        return (noise.low + noise.high) / 2
-    return (noise.centre_first + noise.centre_last) / 2
+    match noise.kind:
+        case "uniform":
+            return (noise.low + noise.high) / 2
+        case "moving_gaussian":
+            return (noise.centre_first + noise.centre_last) / 2
+        case "heavy":
+            return noise.heavy_centre
 
 
 def _ladder(recipe: Recipe, place: Place) -> LadderPlan:

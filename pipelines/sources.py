@@ -44,42 +44,42 @@ class Dataset:
 
 
 _OLMO = "allenai/olmo-mix-1124"
-_OLMO_NOTE = (
-    "Of the seven sources besides the web the OLMo 2 mixture holds the same seven, as plain files; "
-    "the data sets of their own publishers are loading scripts, which `datasets` 5 refuses, or "
-    "gated. Subset names seen in use: pes2o, wiki; the others are the names of its folders."
-)
+"""The OLMo 2 mixture holds the paper's seven sources besides the web, as plain files. The data sets
+of peS2o's and Algebraic Stack's own publishers are loading scripts, which `datasets` 5 does not
+run; StarCoder's is gated."""
+
+_SEEN = "Subset seen in use."
+_FOLDER = "The subset is the name of its folder; it was not tried."
 
 DATASETS: dict[str, Dataset] = {
     "web": Dataset(
         "Nemotron-CC-HQ, real", "nvidia/Nemotron-CC-v2", "High-Quality", "NVIDIA Data Agreement",
-        5.5e11,
-        "The first release has no place on the hub; this is its successor. Subset names are those "
-        "of its folders.",
+        6e11,
+        "The first release, whose count this is, has no place on the hub; this is its successor. "
+        f"{_FOLDER}",
         is_gated=True,
     ),
     "web-synthetic": Dataset(
         "Nemotron-CC-HQ, synthetic", "nvidia/Nemotron-CC-v2", "High-Quality-Synthetic",
-        "NVIDIA Data Agreement", 1.2e12,
-        "As above; rephrased by Qwen3-30B-A3B. The subset Diverse-QA was not taken apart.",
+        "NVIDIA Data Agreement", 1.26e12,
+        "Rephrased by Qwen3-30B-A3B; the subset Diverse-QA is left out. " + _FOLDER,
         is_gated=True,
     ),
-    "papers": Dataset("peS2o", _OLMO, "pes2o", "ODC-By-1.0", 5.86e10, _OLMO_NOTE),
-    "arxiv": Dataset("arXiv", _OLMO, "arxiv", "ODC-By-1.0", 2.08e10, _OLMO_NOTE),
+    "papers": Dataset("peS2o", _OLMO, "pes2o", "ODC-By-1.0", 5.86e10, _SEEN),
+    "arxiv": Dataset("arXiv", _OLMO, "arxiv", "ODC-By-1.0", 2.08e10, _FOLDER),
     "web-mathematics": Dataset(
-        "OpenWebMath", _OLMO, "open-web-math", "ODC-By-1.0", 1.22e10, _OLMO_NOTE
+        "OpenWebMath", _OLMO, "open-web-math", "ODC-By-1.0", 1.22e10, _FOLDER
     ),
     "mathematical-code": Dataset(
-        "Algebraic Stack", _OLMO, "algebraic-stack", "ODC-By-1.0", 1.18e10, _OLMO_NOTE
+        "Algebraic Stack", _OLMO, "algebraic-stack", "ODC-By-1.0", 1.18e10, _FOLDER
     ),
-    "code": Dataset("StarCoder", _OLMO, "starcoder", "ODC-By-1.0", 8.3e10, _OLMO_NOTE),
+    "code": Dataset("StarCoder", _OLMO, "starcoder", "ODC-By-1.0", 8.3e10, _FOLDER),
     "reference": Dataset(
-        "Wikipedia and Wikibooks", _OLMO, "wiki", "ODC-By-1.0", 3.7e9, _OLMO_NOTE
+        "Wikipedia and Wikibooks", _OLMO, "wiki", "ODC-By-1.0", 3.7e9, _SEEN
     ),
     "mathematics-exercises": Dataset(
         "Dolmino-Mix, mathematics", "allenai/dolmino-mix-1124", "math", "ODC-By-1.0", 1.07e10,
-        "Mid-training alone; named by the release's model card. The subset is the name of its "
-        "folder and was not tried.",
+        f"Mid-training alone; named by the release's model card. {_FOLDER}",
     ),
 }  # fmt: skip
 

@@ -23,3 +23,11 @@ def test_the_contracts_table_is_the_one_of_the_code():
 
     page = (DOCS / "architecture.md").read_text()
     assert contracts_table.with_table(page) == page
+
+
+def test_the_tables_of_recipes_are_those_of_the_code():
+    sys.path.insert(0, str(DOCS))
+    import recipes_table
+
+    page = (DOCS / "recipes.md").read_text()
+    assert recipes_table.with_tables(page) == page

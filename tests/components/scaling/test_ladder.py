@@ -68,3 +68,27 @@ def test_a_budget_that_one_step_overshoots_is_refused():
 def test_a_point_named_twice_is_refused():
     with pytest.raises(ValidationError, match=r"budgets_flops names 3000000000\.0 twice"):
         ladder(budgets_flops=(3e9, 3e9))
+
+
+def test_families_with_concepts_have_budgets_of_their_own():
+    points = plan(ladder(concept_budgets_flops=(12e9,)))
+    assert {p.budget_flops for p in points if p.family == "ar"} == {3e9, 9e9}
+    assert {p.budget_flops for p in points if p.family == "cdlm_concept"} == {12e9}
+
+
+def test_a_budget_takes_the_sizes_nearest_to_twenty_tokens_a_parameter():
+    # sqrt(budget / 120): 2,887 and 8,660 parameters; the sizes have 1,536, 6,144 and 13,824
+    points = plan(ladder(families=("ar",), budgets_flops=(1e9, 9e9), sizes_per_budget=2))
+    assert [(point.budget_flops, point.size.width) for point in points] == [
+        (1e9, 8), (1e9, 16), (9e9, 16), (9e9, 24),
+    ]  # fmt: skip
+
+
+def test_a_size_has_a_library_and_a_rank_of_its_own():
+    size = SIZES[0].model_copy(update={"n_known": 6, "rank": 2})
+    (point,) = plan(ladder(families=("cdlm_concept",), budgets_flops=(9e9,), sizes=(size,)))
+    found = settle(point, vocab_size=300, n_known=20, specials=SPECIALS).network.bottleneck
+    assert (found.n_known, found.n_unknown, found.rank) == (6, 18, 2)
+    assert (
+        settle(point, vocab_size=300, n_known=4, specials=SPECIALS).network.bottleneck.n_known == 4
+    )

@@ -8,10 +8,11 @@ import pytest
 from components import contracts
 from components.scaling.config import LadderConfig, PointTraining, ScalePoint, Size
 from components.scaling.ladder import plan
-from components.scaling.point import measure
+from components.scaling.point import _known, measure
 from model.config import Family
 from model.train_config import OptimConfig
 from tests.components.written_tokens import write_concepts, write_tokens
+from tests.model import tiny
 
 TRAINING = PointTraining(
     length=32, block=8, batch_sequences=4, optim=OptimConfig(peak_lr=3e-3), rank=3, dtype="float32"
@@ -53,6 +54,16 @@ def test_a_point_writes_the_curve_of_its_budget(data, tmp_path):
         "nll_nats_per_token_fixed_rate_0.5",
         "nll_nats_per_token_grid_9_rates",
     }
+
+
+def test_a_smaller_library_drops_the_rarer_labels_and_no_others():
+    batch = tiny.batch()
+    kept = _known(batch, 3)
+    before, after = batch.concepts_CM, kept.concepts_CM
+    assert (after[(before >= 0) & (before < 3)] == before[(before >= 0) & (before < 3)]).all()
+    assert (after[before >= 3] == -1).all()
+    assert (before >= 3).any()
+    assert (kept.labelled_C == batch.labelled_C).all()
 
 
 def test_the_ar_family_is_measured_by_its_own_likelihood(data, tmp_path):
