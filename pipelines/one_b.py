@@ -9,7 +9,12 @@ from components.report.config import ReportConfig
 from components.scaling.config import FitConfig
 from components.training.config import TrainConfig
 from model.config import NetworkConfig
-from model.train_config import ObjectiveConfig, OptimConfig, TrainingConfig
+from model.train_config import (
+    InterleavingConfig,
+    ObjectiveConfig,
+    OptimConfig,
+    TrainingConfig,
+)
 from model.zero_config import ZeroConfig
 from pipelines import ladder, scale, sources
 from pipelines.recipe import Recipe
@@ -22,13 +27,14 @@ _NETWORK = NetworkConfig(
 )  # fmt: skip
 _TRAINING = TrainingConfig(
     n_tokens=PRETRAINING_TOKENS, batch_sequences=256, length=4_096, micro_batches=8,
-    dtype="bfloat16", validations=40, log_every=10, patience_non_finite=10,
+    dtype="bfloat16", compiled=True, validations=40, log_every=10, patience_non_finite=10,
     optim=OptimConfig(peak_lr=4e-4, warmup=0.01, decay=0.1),
     objective=ObjectiveConfig(reduction="block_mean", sparse_from=0.9),
 )  # fmt: skip
 _MIDTRAINING = _TRAINING.model_copy(
     update={
-        "n_tokens": MIDTRAINING_TOKENS, "objective": OBJECTIVE, "noise": NOISE, "validations": 10,
+        "n_tokens": MIDTRAINING_TOKENS, "objective": OBJECTIVE, "noise": NOISE,
+        "interleaving": InterleavingConfig(), "validations": 10,
         "optim": OptimConfig(peak_lr=1e-4, warmup=0.0, decay=1.0, decay_shape="linear"),
     }
 )  # fmt: skip

@@ -169,9 +169,10 @@ def _sequences_at_once(training: TrainingConfig, planned: int, ranks: int) -> in
 def _check(training: TrainingConfig, place: Place, at_once: int) -> None:
     """Raise what DeepSpeed's settings would raise when the ranks start."""
     ranks = place.ranks.ranks
-    shared = training.model_copy(
-        update={"micro_batches": max(1, training.batch_sequences // (ranks * at_once))}
-    )
+    n_parts = max(1, training.batch_sequences // (ranks * at_once))
+    # Stage 3 cannot compile layers: what it takes is counted all the same, a run says so.
+    compiled = training.compiled and place.zero.stage < 3
+    shared = training.model_copy(update={"micro_batches": n_parts, "compiled": compiled})
     low_precision = _precision(training) == memory.BFLOAT16
     settings(shared, place.zero, world=ranks, low_precision=low_precision)
 

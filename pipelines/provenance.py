@@ -133,9 +133,10 @@ ROWS: tuple[_Row, ...] = (
     *_chosen("mid-training starts anew, well below the peak", "midtraining.*.peak_lr"),
     *_chosen("2,000 steps at 8 B; the paper's warm-up is not known", "training.*.optim.warmup"),
     *_chosen("mid-training starts at its peak and falls to zero", "midtraining.*.optim.warmup",
-             "midtraining.*.optim.decay", "midtraining.*.optim.decay_shape"),
+             "midtraining.*.optim.decay", "midtraining.*.optim.decay_shape",
+             "midtraining.*.optim.floor"),
     *_chosen("the paper has a stable and an anneal phase; its length and shape are not known",
-             "*.optim.decay", "*.optim.decay_shape", "*.optim.warmup"),
+             "*.optim.decay", "*.optim.decay_shape", "*.optim.warmup", "*.optim.floor"),
     # noise
     _Row("training.*.noise.kind", "paper §9.2, J.2: a moving Gaussian", ("moving_gaussian",)),
     _Row("midtraining.*.noise.kind", "paper §10: uniform, better than heavy", ("uniform",)),
@@ -149,6 +150,14 @@ ROWS: tuple[_Row, ...] = (
     _Row("*.noise.heavy_centre", "paper §10: heavy noise at 80%, not used here", (0.8,)),
     *_chosen("not used by these recipes", "*.noise.heavy_*"),
     *_chosen("none, as in the paper", "*.noise.clean_prefix"),
+    # steering phases
+    *_cited("paper table 36, second hand", interleaving__gain=1.0, objective__respond_weight=1.0,
+            objective__express_weight=1.0),
+    *_cited("paper §10.2.4, second hand: four phases, one after the other, early",
+            interleaving__phases=4, interleaving__gap=0.0),
+    _Row("*.interleaving.first_layer", "release: from layer 16 of 32", (0.5,)),
+    *_chosen("their length and warm-up are not known", "*.interleaving.*"),
+    *_chosen("mid-training alone steers, as in the paper", "*.interleaving"),
     # the objective
     _Row("*.objective.reduction", "our choice: nearest to the paper's unweighted mean",
          ("token_mean",)),
@@ -193,7 +202,8 @@ ROWS: tuple[_Row, ...] = (
     _Row("ladder.estimators", "paper app. H, two of its four estimators"),
     # where and how it runs: nothing that is learned depends on it
     *_chosen("how it runs, not what is learned", "*.ranks.*", "*.zero.*", "*.micro_batches",
-             "*.seed", "*.seeds", "*.dtype", "*.validations", "*.validation_sequences",
+             "*.seed", "*.seeds", "*.dtype", "*.compiled", "*.validations",
+             "*.validation_sequences",
              "*.log_every", "*.patience_non_finite", "*.tell_seconds", "*.saving.*",
              "*.continue_from", "*.evaluation_batch_sequences"),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from components.training.config import TrainConfig
 from model.config import NetworkConfig
 from model.train_config import (
     AlphaConfig,
+    InterleavingConfig,
     NoiseConfig,
     ObjectiveConfig,
     OptimConfig,
@@ -37,7 +38,7 @@ _OBJECTIVE = ObjectiveConfig(
 )  # fmt: skip
 _TRAINING = TrainingConfig(
     n_tokens=PRETRAINING_TOKENS, batch_sequences=1_024, length=4_096, micro_batches=4,
-    dtype="bfloat16", validations=100, log_every=10, patience_non_finite=10,
+    dtype="bfloat16", compiled=True, validations=100, log_every=10, patience_non_finite=10,
     optim=OptimConfig(peak_lr=3e-4, warmup=0.007, decay=0.1),
     noise=NoiseConfig(
         kind="moving_gaussian", centre_first=0.2, centre_last=0.8, deviation=0.3
@@ -46,7 +47,8 @@ _TRAINING = TrainingConfig(
 )  # fmt: skip
 _MIDTRAINING = _TRAINING.model_copy(
     update={
-        "n_tokens": MIDTRAINING_TOKENS, "objective": OBJECTIVE, "noise": NOISE, "validations": 20,
+        "n_tokens": MIDTRAINING_TOKENS, "objective": OBJECTIVE, "noise": NOISE,
+        "interleaving": InterleavingConfig(), "validations": 20,
         "optim": OptimConfig(peak_lr=1e-4, warmup=0.0, decay=1.0, decay_shape="linear"),
     }
 )  # fmt: skip
