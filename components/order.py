@@ -10,9 +10,9 @@ a place within that source. Each source then goes through its own windows, epoch
 every source gave up to a place therefore has a closed form (`Mixture.given`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -185,7 +185,7 @@ def _n_last(n_places: int, size: int, seed: int) -> int:
     return n_epochs + (rest > 0 and place_of(size, seed, n_epochs, size - 1) < rest)
 
 
-def _walked(places: Integers, n: int, keys: list[int], network: "_Network") -> Integers:
+def _walked(places: Integers, n: int, keys: Sequence[int], network: "_Network") -> Integers:
     """A network's permutation of 0 … n−1: it permutes 0 … 4^half_bits − 1, so walk on outside."""
     if n < 1 or (places.size and (places.min() < 0 or places.max() >= n)):
         raise ValueError(f"places are {places.min()} … {places.max()}, but must be in 0 … {n - 1}")
@@ -196,10 +196,10 @@ def _walked(places: Integers, n: int, keys: list[int], network: "_Network") -> I
     return values.astype(np.int64)
 
 
-_Network = Callable[[NDArray[np.uint64], int, list[int]], NDArray[np.uint64]]
+_Network = Callable[[NDArray[np.uint64], int, Sequence[int]], NDArray[np.uint64]]
 
 
-def _feistel(values: NDArray[np.uint64], half_bits: int, keys: list[int]) -> NDArray[np.uint64]:
+def _feistel(values: NDArray[np.uint64], half_bits: int, keys: Sequence[int]) -> NDArray[np.uint64]:
     shift, mask = np.uint64(half_bits), np.uint64((1 << half_bits) - 1)
     left, right = values >> shift, values & mask
     for key in keys:
@@ -207,7 +207,9 @@ def _feistel(values: NDArray[np.uint64], half_bits: int, keys: list[int]) -> NDA
     return (left << shift) | right
 
 
-def _unfeistel(values: NDArray[np.uint64], half_bits: int, keys: list[int]) -> NDArray[np.uint64]:
+def _unfeistel(
+    values: NDArray[np.uint64], half_bits: int, keys: Sequence[int]
+) -> NDArray[np.uint64]:
     """`_feistel` undone, with its keys in reverse."""
     shift, mask = np.uint64(half_bits), np.uint64((1 << half_bits) - 1)
     left, right = values >> shift, values & mask
@@ -222,13 +224,16 @@ def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def _keys(seed: int, epoch: int) -> list[int]:
-    return [_key(seed, epoch, turn) for turn in range(_ROUNDS)]
-
-
-def _key(seed: int, epoch: int, turn: int) -> int:
-    key = 0
-    for part in (seed, epoch, turn):
-        state = np.array([(key ^ part) + _GOLDEN & _WORD], dtype=np.uint64)
-        key = int(_scrambled(state)[0])
-    return key
+@lru_cache(maxsize=4096)
+def _keys(seed: int, epoch: int) -> tuple[int, ...]:
+    """The rounds' keys: `_scrambled` in plain integers, which is faster one by one."""
+    keys = []
+    for turn in range(_ROUNDS):
+        key = 0
+        for part in (seed, epoch, turn):
+            key = (key ^ part) + _GOLDEN & _WORD
+            key = (key ^ (key >> 30)) * int(_MIX_1) & _WORD
+            key = (key ^ (key >> 27)) * int(_MIX_2) & _WORD
+            key ^= key >> 31
+        keys.append(key)
+    return tuple(keys)

@@ -86,7 +86,8 @@ class FolderPlace:
         found = []
         for wanted in ranges:
             content = self._map(wanted.file)[wanted.start : wanted.end]
-            _refuse_short(f"{self.folder / wanted.file}", wanted, len(content))
+            if len(content) < wanted.n_bytes:
+                raise _cut_short(f"{self.folder / wanted.file}", wanted, len(content))
             found.append(content)
         return found
 
@@ -220,7 +221,8 @@ class S3Place:
     def _get(self, wanted: Range) -> bytes:
         head = self._head(wanted.file)
         key = self._key(wanted.file)
-        _refuse_short(f"{self}/{wanted.file}", wanted, head.n_bytes - wanted.start)
+        if wanted.end > head.n_bytes:
+            raise _cut_short(f"{self}/{wanted.file}", wanted, max(0, head.n_bytes - wanted.start))
 
         def once() -> bytes:
             body = self._transport.get(key, wanted.start, wanted.n_bytes, head.etag)
@@ -266,9 +268,8 @@ def _inside(inner: Range, outer: Range) -> bool:
     return inner.file == outer.file and outer.start <= inner.start and inner.end <= outer.end
 
 
-def _refuse_short(path: str, wanted: Range, found_bytes: int) -> None:
-    if found_bytes < wanted.n_bytes:
-        raise StorageError(
-            f"{path} has {max(0, found_bytes)} bytes from byte {wanted.start} on, and "
-            f"{wanted.n_bytes} were asked for: it was cut short. Make or copy it again."
-        )
+def _cut_short(path: str, wanted: Range, found_bytes: int) -> StorageError:
+    return StorageError(
+        f"{path} has {found_bytes} bytes from byte {wanted.start} on, and {wanted.n_bytes} were "
+        f"asked for: it was cut short. Make or copy it again."
+    )

@@ -13,8 +13,10 @@ Shape suffixes used in this file:
 """
 
 import io
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -164,12 +166,12 @@ class ShardedStream:
 
     def __init__(self, arrays: Arrays, shards: Sequence[Shard]) -> None:
         self._arrays, self._shards = arrays, shards
-        self._ends = np.cumsum([shard.n_tokens for shard in shards], dtype=np.int64)
+        self._ends = list(accumulate(shard.n_tokens for shard in shards))
 
     @property
     def n_tokens(self) -> int:
         """Tokens of all shards."""
-        return int(self._ends[-1])
+        return self._ends[-1]
 
     def of(self, stretches: Sequence[Stretch]) -> list[Integers]:
         """The token ids of each stretch."""
@@ -188,10 +190,10 @@ class ShardedStream:
         """The shards that hold a stretch, and what of it."""
         position, end = stretch
         found = []
-        shard = int(np.searchsorted(self._ends, position, side="right"))
+        shard = bisect_right(self._ends, position)
         while position < end:
-            first = int(self._ends[shard]) - self._shards[shard].n_tokens
-            until = min(end, int(self._ends[shard]))
+            first = self._ends[shard] - self._shards[shard].n_tokens
+            until = min(end, self._ends[shard])
             found.append(_Part(shard, position - first, until - first))
             position, shard = until, shard + 1
         return found
