@@ -14,9 +14,6 @@ from model.progress import Standing
 from model.train_config import TrainingConfig
 from model.zero_config import ZeroConfig
 
-_HOW = {"micro_batches", "saving", "tell_seconds", "continue_from"}
-"""Of the training: how it is computed and watched, not what."""
-
 
 class Job(Config):
     """Everything a rank must know."""
@@ -59,7 +56,9 @@ class Job(Config):
         """SHA-256 of all that decides what the steps are."""
         what = {
             "network": self.network.model_dump(mode="json"),
-            "training": self.training.model_dump(mode="json", exclude=_HOW),
+            "training": self.training.model_dump(
+                mode="json", exclude={*TrainingConfig.HOW, "continue_from"}
+            ),
             "prevalence": self.prevalence,
             "domain_weights": self.domain_weights,
             "validation_sequences": self.validation_sequences,

@@ -37,6 +37,9 @@ class StageKey(Config):
 
     stage: str
     config: dict[str, object]
+    how: tuple[str, ...] = ()
+    """Dotted names of the config that say how the stage computes and not what (`Config.HOW`)."""
+
     inputs: dict[str, list[str]]
     """Digests by input name; more than one where the input is a list."""
 
@@ -53,6 +56,19 @@ class StageKey(Config):
         """The key itself, 64 hexadecimal characters."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def lineage(self) -> str:
+        """The key of what is computed, however it is: 64 hexadecimal characters."""
+        whole = self.model_dump(mode="json")
+        flat = flattened(whole.pop("config"))
+        how = tuple(f"{name}." for name in self.how)
+        whole["config"] = {
+            name: text
+            for name, text in flat.items()
+            if name not in self.how and not name.startswith(how)
+        }
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def differences(self, other: "StageKey") -> list[str]:
         """Which parts differ from another key of the same stage, in words."""
@@ -78,6 +94,7 @@ def key_of(
     return StageKey(
         stage=stage,
         config=config.model_dump(mode="json"),
+        how=config.HOW,
         inputs={name: list(digests) for name, digests in inputs.items()},
         outputs=dict(outputs),
         code=code_of(module),

@@ -3,7 +3,18 @@
     run("components.optimisation", job, ranks, on_event)
 
 The ranks are other processes: progress comes back through a file of JSON lines, a failure through
-a file with its traceback. What a worker prints is kept and shown only if it fails.
+a file with its traceback. What a worker prints is kept and shown only if it fails. Ranks end when
+the process that started them is gone.
+
+Exit codes, of the ranks and of `clearstory run`:
+
+    0     finished
+    1     failed; the message is the first failed rank's own
+    2     what was asked for cannot be (a name, a config, an input)
+    75    asked to stop (SIGTERM to the ranks): run it again, it goes on from its last savepoint
+    76    loss or gradient not finite too often in a row: the last good savepoint is kept for good
+    130   interrupted (Ctrl-C, SIGTERM to the command): run it again
+    137   killed, mostly for memory: lower batch_sequences, raise micro_batches or the ZeRO stage
 """
 
 import json
@@ -19,14 +30,18 @@ from pathlib import Path
 
 from pydantic import PositiveInt
 
+from components import lifeline
 from model.config import Config
+from model.endings import EndedError
 from model.events import Event, Events
 
 EVENTS_FILE = "events.jsonl"
 OUTPUT_FILE = "output.txt"
 FAILURE_FILE = "failure-{rank}.txt"
+ENDED_FILE = "ended.json"
 POLL_SECONDS = 0.1
 SHOWN_CHARS = 4000
+_KILLED = 137
 
 
 class RanksConfig(Config):
@@ -38,7 +53,11 @@ class RanksConfig(Config):
 
 
 class RankError(RuntimeError):
-    """A rank failed; the message ends with its own traceback."""
+    """A rank failed; the message ends with its own traceback, or says why it meant to end."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def run(module: str, job: Path, config: RanksConfig, events: Events) -> None:
@@ -54,15 +73,23 @@ def run(module: str, job: Path, config: RanksConfig, events: Events) -> None:
         )
         try:
             _follow(process, folder / EVENTS_FILE, events)
+        except KeyboardInterrupt as error:
+            _stop(process)
+            raise KeyboardInterrupt(_ended(folder)[0] or str(error)) from error
         finally:
             _stop(process)
     if process.returncode:
-        raise RankError(_reason(folder, process.returncode))
+        message, code = _ended(folder)
+        raise RankError(message, code) if message else _failure(folder, process.returncode)
 
 
 @contextmanager
 def reporting(folder: Path, rank: int) -> Iterator[Events]:
-    """The other end, inside a rank: events into the file, a failure's traceback beside it."""
+    """The other end, inside a rank: events into the file, a failure's traceback beside it.
+
+    An end that was meant leaves its message and becomes the exit code.
+    """
+    lifeline.follow(lifeline.LAUNCHER_PID, lifeline.end_at_once)
     with (folder / EVENTS_FILE).open("a") if rank == 0 else open(os.devnull, "w") as lines:
 
         def write(event: Event) -> None:
@@ -71,6 +98,11 @@ def reporting(folder: Path, rank: int) -> Iterator[Events]:
 
         try:
             yield write
+        except EndedError as error:
+            if rank == 0:
+                ended = {"message": str(error), "exit_code": error.exit_code}
+                (folder / ENDED_FILE).write_text(json.dumps(ended))
+            raise SystemExit(error.exit_code) from error
         except BaseException:
             (folder / FAILURE_FILE.format(rank=rank)).write_text(traceback.format_exc())
             raise
@@ -82,6 +114,7 @@ def environment(config: RanksConfig) -> Mapping[str, str]:
         **os.environ,
         "OMP_NUM_THREADS": str(config.threads),
         "OMP_WAIT_POLICY": "PASSIVE",
+        lifeline.LAUNCHER_PID: str(os.getpid()),
         "TORCH_EXTENSIONS_DIR": str(Path(sys.prefix) / "torch_extensions"),
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
@@ -114,13 +147,25 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
             process.wait()
 
 
-def _reason(folder: Path, code: int) -> str:
+def _ended(folder: Path) -> tuple[str, int]:
+    """Message and exit code of an end that was meant; an empty message where there was none."""
+    path = folder / ENDED_FILE
+    if not path.is_file():
+        return "", 1
+    ended = json.loads(path.read_text())
+    return str(ended["message"]), int(ended["exit_code"])
+
+
+def _failure(folder: Path, code: int) -> RankError:
+    """The first rank's own traceback; without one, what the ranks printed last."""
     failures = sorted(folder.glob(FAILURE_FILE.format(rank="*")), key=os.path.getmtime)
     if failures:
         rank = failures[0].stem.removeprefix("failure-")
-        return f"rank {rank} failed (exit {code}):\n{failures[0].read_text()[-SHOWN_CHARS:]}"
+        told = failures[0].read_text()[-SHOWN_CHARS:]
+        return RankError(f"rank {rank} failed (exit {code}):\n{told}")
     output = (folder / OUTPUT_FILE).read_text()
-    return (
+    return RankError(
         f"the ranks ended with exit {code} and no traceback; killed for memory? Lower "
-        f"batch_sequences or raise micro_batches. Their output ended:\n{output[-SHOWN_CHARS:]}"
+        f"batch_sequences or raise micro_batches. Their output ended:\n{output[-SHOWN_CHARS:]}",
+        _KILLED if "SIGKILL" in output else 1,
     )

@@ -18,7 +18,7 @@ from components.tokens import TokenStream
 from model import checkpoint
 from model.curve import History
 from model.diffusion import Batch
-from model.endings import DivergedError
+from model.endings import DivergedError, StoppedError
 from model.events import Events
 from model.language_model import LanguageModel
 from model.train import BatchAt, fit
@@ -70,8 +70,15 @@ def _kept(
         return fit(engine, job.training, batch_at, batches, events, keeper, words)
     except DivergedError as error:
         raise DivergedError(f"{error}. {_last_good(scratch, engine.rank)}") from error
+    except StoppedError as error:
+        raise StoppedError(f"{error}. {_newest(scratch)}") from error
     finally:
         keeper.close()
+
+
+def _newest(scratch: Path) -> str:
+    found = savepoints.listed(scratch)
+    return f"Its newest savepoint is of step {found[0].step}" if found else "It left no savepoint"
 
 
 def _last_good(scratch: Path, rank: int) -> str:

@@ -48,6 +48,9 @@ class StageRecord(Config):
     gates: dict[str, Manifest]
     outputs: dict[str, Manifest]
     error: str = ""
+    exit_code: int = 0
+    """What the command ends with if this task stopped it (`components.launch`)."""
+
     pid: int
 
 

@@ -4,6 +4,7 @@
 function of input folders, output folders and a config; all that surrounds it is here.
 """
 
+import contextlib
 import inspect
 import os
 import platform
@@ -11,7 +12,7 @@ import re
 import signal
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,13 +20,15 @@ from typing import Protocol
 
 import psutil
 
-from components import contracts, keys, records, tracking
+from components import contracts, keys, lifeline, records, tracking
 from components.contracts import Contract, ContractError, Manifest
+from components.launch import RankError
 from components.provenance import Provenance
 from components.records import StageRecord
 from components.settings import Settings
 from components.store import Hit, Store
 from model.config import Config
+from model.endings import StoppedError
 from model.events import Event
 
 
@@ -60,6 +63,7 @@ def run_stage(
     """
     run = _Run.of(function, inputs, output, config, Settings.model_validate_json(settings), task)
     _interrupt_once()
+    lifeline.follow(lifeline.RUN_PID, lifeline.ask_to_stop)
     if records.is_cancelled(run.settings.run_folder):
         raise SystemExit(f"{run.name} did not begin: its run was stopped or failed before")
     try:
@@ -144,17 +148,34 @@ class _Run:
         records.progress(self.settings.run_folder, self.name, "start", why=why)
         self._update(why=why)
         folders = {name: self._input_folders(name) for name in self.inputs}
-        with self.store.attempt(self.key, self.contracts) as attempt:
+        with (
+            self.store.attempt(self.key, self.contracts) as attempt,
+            self._wanted(function) as wanted,
+        ):
             arguments = [*folders.values(), *attempt.values(), self.config]
-            heard = {"events": self.hear} if "events" in _parameters(function) else {}
             began = time.monotonic()
-            function(*arguments, **heard)
+            function(*arguments, **wanted)
             self.stage_seconds = time.monotonic() - began
             outputs = self.store.commit(self.key, attempt, self.contracts, self._provenance())
         self.finish("FINISHED", why, outputs)
 
+    @contextlib.contextmanager
+    def _wanted(self, function: Callable[..., object]) -> Iterator[dict[str, object]]:
+        """What a stage asks for by name besides its inputs, outputs and config."""
+        names = _parameters(function)
+        heard: dict[str, object] = {"events": self.hear} if "events" in names else {}
+        if "scratch" not in names:
+            yield heard
+            return
+        with self.store.scratch(self.key) as folder:
+            yield {**heard, "scratch": folder}
+
     def hear(self, told: Event) -> None:
-        """Spool one event to disk and to MLflow."""
+        """Spool one event to disk and to MLflow; what it says to people, to the terminal."""
+        if told.message:
+            records.progress(self.settings.run_folder, self.name, "message", text=told.message)
+        if not told.metrics:
+            return
         records.event(self.settings.run_folder, self.name, told)
         self.tracked.hear(told)
 
@@ -177,8 +198,9 @@ class _Run:
         killed = isinstance(error, KeyboardInterrupt)
         text = "".join(traceback.format_exception(error))
         seconds = time.monotonic() - self.started
-        status: records.Status = "KILLED" if killed else "FAILED"
-        self._update(status=status, error=text, seconds=seconds, gates=self.gates)
+        code = error.exit_code if isinstance(error, RankError) else 1
+        status: records.Status = "KILLED" if killed or code == StoppedError.exit_code else "FAILED"
+        self._update(status=status, error=text, exit_code=code, seconds=seconds, gates=self.gates)
         records.progress(
             self.settings.run_folder, self.name, "end", status=status, seconds=seconds,
             error=f"{type(error).__name__}: {error}",

@@ -5,6 +5,7 @@
     <root>/stages/<stage>/<key>/made.json       when, where and from what it was made
     <root>/attempts/<stage>-<key>-…/            being written; removed when the attempt ends
     <root>/leases/<stage>-<key>                 locked by the one process that may write that key
+    <root>/scratch/<stage>-<lineage>/           outlives failed attempts: savepoints of long stages
 
 A reader sees the old state or the new one: an attempt becomes the artifact by one rename.
 
@@ -35,6 +36,7 @@ from components.ranged import (
 )
 from components.storage import StorageConfig
 
+KEPT_FOLDER = "kept"
 _KEY_CHARS = 20
 
 
@@ -68,7 +70,31 @@ class Store:
 
         The lock is the kernel's and goes with its process, so a killed run leaves none behind.
         """
-        path = self.root / "leases" / f"{key.stage}-{key.digest[:_KEY_CHARS]}"
+        with self._locked(f"{key.stage}-{key.digest[:_KEY_CHARS]}"):
+            yield
+
+    @contextmanager
+    def scratch(self, key: StageKey) -> Iterator[Path]:
+        """A folder that outlives a failed or killed attempt; emptied after one that succeeded.
+
+        Keys that compute the same in another way (`Config.HOW`) share it. What lies in its `kept`
+        stays for good.
+        """
+        name = f"{key.stage}-{key.lineage[:_KEY_CHARS]}"
+        folder = self.root / "scratch" / name
+        with self._locked(f"scratch-{name}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "key.json").write_text(key.model_dump_json(indent=1))
+            yield folder
+            for path in folder.iterdir():
+                if path.is_dir() and path.name != KEPT_FOLDER:
+                    shutil.rmtree(path)
+            if not (folder / KEPT_FOLDER).is_dir():
+                shutil.rmtree(folder)
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        path = self.root / "leases" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)

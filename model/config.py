@@ -8,7 +8,7 @@ What fixes an optimisation stands in `model.train_config`.
 Sizes and names follow the paper's 8B network (§5, appendices G and K). No torch here.
 """
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -26,6 +26,10 @@ class Config(BaseModel):
     """Base of every config. Unknown keys are errors; `model_dump_json` is the wire format."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    HOW: ClassVar[tuple[str, ...]] = ()
+    """Dotted names of fields that say how a thing is computed and not what comes out: a killed
+    attempt can be gone on with after they have changed."""
 
 
 Family = Literal["ar", "cdlm", "ar_concept", "cdlm_concept"]

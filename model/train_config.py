@@ -3,7 +3,7 @@
 No torch here.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
     Field,
@@ -183,6 +183,8 @@ class SavingConfig(Config):
 
 class TrainingConfig(Config):
     """One optimisation of one network."""
+
+    HOW: ClassVar[tuple[str, ...]] = ("micro_batches", "saving", "tell_seconds")
 
     n_tokens: PositiveInt
     """Training tokens to see; the steps follow from the batch."""

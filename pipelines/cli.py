@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # kfp and MLflow take seconds to import, and most commands ne
 
 Result = TypeVar("Result")
 _EXPERIMENT = "clearstory"
-_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+_BAD_INPUT, _INTERRUPTED = 2, 130
 RunsOption = Annotated[
     Path, typer.Option("--runs", help="Folder of runs and artifacts.", envvar="CLEARSTORY_RUNS")
 ]
@@ -162,17 +162,19 @@ def _run(recipe: Recipe, settings: Settings) -> None:
 
 def _finish(dag: "GraphComponent", recipe: Recipe, settings: Settings) -> None:
     """Run a DAG to its end, or end here with what happened and the way on."""
+    from pipelines.local import RunFailedError
     from pipelines.local import run as run_locally
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table it makes
     print(f"run {settings.run_id}: {recipe.summary}")
     try:
         record = run_locally(dag, recipe, settings)
-    except KeyboardInterrupt:
-        _stop(f"stopped. Nothing is lost, resume with: {settings.resume_command}", _INTERRUPTED)
-    except RuntimeError as error:
+    except KeyboardInterrupt as error:
+        way_on = f"Nothing is lost, resume with: {settings.resume_command}"
+        _stop(f"stopped. {error}\n{way_on}", _INTERRUPTED)
+    except RunFailedError as error:
         log = settings.run_folder / "kfp.log"
-        _stop(f"{error}\nFull log: {log}\nResume with: {settings.resume_command}", _FAILED)
+        _stop(f"{error}\nFull log: {log}\nResume with: {settings.resume_command}", error.exit_code)
     print(f"{record.run_id} finished in {record.seconds:.0f} s")
 
 

@@ -24,7 +24,7 @@ import psutil
 from kfp import local
 from kfp.dsl.graph_component import GraphComponent
 
-from components import records, tracking
+from components import lifeline, records, tracking
 from components.records import RunRecord, StageRecord
 from components.settings import Settings
 from pipelines import compile as compiler
@@ -36,6 +36,10 @@ _GRACE_SECONDS = 15
 
 class RunFailedError(RuntimeError):
     """A task of the run failed. The message is the task's own, with the way on."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def new_run_id(recipe: str) -> str:
@@ -70,11 +74,13 @@ def run(dag: GraphComponent, recipe: Recipe, settings: Settings) -> RunRecord:
         with Watcher(folder), _interruptible(folder):
             _through_kfp(dag, settings)
         status = "FINISHED"
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         status = "KILLED"
-        raise
+        raise KeyboardInterrupt(_cause(records.read_stages(folder), folder)) from error
     except RuntimeError as error:
-        raise RunFailedError(_cause(records.read_stages(folder), folder)) from error
+        stages = records.read_stages(folder)
+        codes = [stage.exit_code for stage in stages if stage.exit_code]
+        raise RunFailedError(_cause(stages, folder), codes[0] if codes else 1) from error
     finally:
         _stop_children()
         _close_open_stages(folder)
@@ -127,7 +133,8 @@ def _environment(settings: Settings) -> Iterator[None]:
     root = str(Path(__file__).resolve().parent.parent)
     wanted = {
         "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")])),
-        "CLEARSTORY_CACHE": settings.cache, "OMP_WAIT_POLICY": "PASSIVE",
+        "CLEARSTORY_CACHE": settings.cache, lifeline.RUN_PID: str(os.getpid()),
+        "OMP_WAIT_POLICY": "PASSIVE",
         "HF_HUB_OFFLINE": os.environ.get("HF_HUB_OFFLINE", "1"), "MPLBACKEND": "Agg",
         "MLFLOW_DISABLE_TELEMETRY": "true", "GX_ANALYTICS_ENABLED": "false",
         "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),

@@ -60,6 +60,9 @@ class Watcher:
         if told["kind"] == "start":
             self._began[task] = self._shown = time.monotonic()
             return
+        if told["kind"] == "message":
+            _say(f"    {task}: {told['text']}")
+            return
         self._began.pop(task, None)
         status, seconds = str(told["status"]).lower(), _seconds(told["seconds"])
         _say(f"  {task:<24} {status:<9} {seconds}  {_what(told)}")

@@ -1,6 +1,6 @@
 """Config of the mid-training stage."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
@@ -24,6 +24,12 @@ NOISE = NoiseConfig(kind="uniform")
 
 class MidtrainConfig(Config):
     """How a checkpoint goes on. `training.objective` and `.noise` are usually the two above."""
+
+    HOW: ClassVar[tuple[str, ...]] = (
+        "ranks",
+        "zero",
+        *(f"training.{name}" for name in TrainingConfig.HOW),
+    )
 
     training: TrainingConfig
     """`interleaving` says which steps steer; without it none does."""

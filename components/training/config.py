@@ -1,5 +1,7 @@
 """Config of the training stage."""
 
+from typing import ClassVar
+
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from components.launch import RanksConfig
@@ -10,6 +12,12 @@ from model.zero_config import ZeroConfig
 
 class TrainConfig(Config):
     """Which network, how trained, on how many ranks."""
+
+    HOW: ClassVar[tuple[str, ...]] = (
+        "ranks",
+        "zero",
+        *(f"training.{name}" for name in TrainingConfig.HOW),
+    )
 
     network: NetworkConfig
     training: TrainingConfig
