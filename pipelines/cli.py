@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # kfp and MLflow take seconds to import, and most commands ne
 
 Result = TypeVar("Result")
 _EXPERIMENT = "clearstory"
-_BAD_INPUT, _INTERRUPTED = 2, 130
+_DOES_NOT_FIT, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 RunsOption = Annotated[
     Path, typer.Option("--runs", help="Folder of runs and artifacts.", envvar="CLEARSTORY_RUNS")
 ]
@@ -75,7 +75,7 @@ def plan(
         _stop(
             f"{recipe} does not fit as asked. Try --zero 3, more --ranks, or a device with more "
             f"memory",
-            _FAILED,
+            _DOES_NOT_FIT,
         )
 
 

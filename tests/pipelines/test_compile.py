@@ -32,7 +32,10 @@ def test_every_edge_is_where_the_golden_file_says(ir):
     assert compiler.outline(ir) == GOLDEN.read_text().splitlines()
 
 
-@pytest.mark.parametrize("recipe", sorted(RECIPES))
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in sorted({*RECIPES} - {"demo"})]
+
+
+@pytest.mark.parametrize("recipe", ["demo", *OTHERS])
 def test_every_recipe_compiles_to_a_spec_that_kfp_accepts(recipe, tmp_path):
     written = compiler.compile_pipeline("lifecycle", recipe, tmp_path / "p.yaml")
     spec = next(yaml.safe_load_all(written.read_text()))
