@@ -127,7 +127,8 @@ def activation_bytes_per_token(config: BackboneConfig, precision: Precision) -> 
 
 
 def checkpoint_bytes(config: LanguageModelConfig, kind: Literal["weights", "resumable"]) -> int:
-    """Bytes on disk: bfloat16 weights alone, or with the optimiser's states beside them."""
+    """Bytes on disk: bfloat16 weights alone, or with the optimiser's states beside them. (Stage 3
+    leaves the weights to the optimiser's own copy.)"""
     per_parameter = BFLOAT16.weights + (BFLOAT16.optimiser if kind == "resumable" else 0)
     return per_parameter * accounting.parameters(config).total
 

@@ -100,7 +100,11 @@ def _assumptions(plan: Plan) -> Iterator[str]:
         f"ladder: one rank a run, side by side; the largest, {ladder.largest_point}, takes "
         f"{_bytes(ladder.largest_point_bytes)} and {fits}"
     )
-    yield "FLOPs: the paper's convention; computed: without what a gradient does not need"
+    yield (
+        "FLOPs: the paper's convention; computed: without what a gradient does not need, twice "
+        "what is computed again"
+    )
+    yield "ZeRO 0 is for float32 alone; what is not training (Atlas, evaluation) is not counted"
 
 
 def _table(*columns: str) -> Table:
