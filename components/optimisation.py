@@ -53,9 +53,7 @@ def prevalences(concepts: Path) -> tuple[float, ...]:
 
 def tokens_per_chunk(stream: TokenStream) -> float:
     """Tokens of an average training chunk, its end token left out."""
-    rows = stream.span_rows("train")
-    lengths = stream.spans.token_end[rows] - stream.spans.token_start[rows]
-    return max(1.0, float(lengths.mean()) - 1.0)
+    return max(1.0, stream.chunk_tokens("train") - 1.0)
 
 
 def write_checkpoint(

@@ -98,6 +98,7 @@ class TokenStream:
         self.shards = listed(facts)
         """The parts of the stream; none where all of it is in `stream.npy`."""
 
+        self._chunks = _chunks(facts.get("chunks", {}))
         self._special_V = np.zeros(self.vocab_size, dtype=np.bool_)
         self._special_V[list(self.tokenizer.special_names)] = True
 
@@ -124,6 +125,14 @@ class TokenStream:
         """Tokens of a split, padding included."""
         start, end = self.bounds[split]
         return end - start
+
+    def chunk_tokens(self, split: str) -> float:
+        """Tokens of an average chunk of a split, its special tokens included."""
+        if self.shards:
+            said = self._chunks[split]
+            return said["tokens"] / said["n"]
+        rows = self.span_rows(split)
+        return float((self.spans.token_end[rows] - self.spans.token_start[rows]).mean())
 
     def n_bytes(self, split: str) -> dict[str, int]:
         """Bytes of UTF-8 text in a split, by domain."""
@@ -245,3 +254,8 @@ def _checked(place: Place, eager_bytes: int) -> tuple[Manifest, bool]:
 def _bounds(splits: object) -> dict[str, tuple[int, int]]:
     assert isinstance(splits, dict)
     return {name: (int(splits[name][0]), int(splits[name][1])) for name in SPLITS}
+
+
+def _chunks(said: object) -> dict[str, dict[str, int]]:
+    assert isinstance(said, dict)
+    return said

@@ -115,9 +115,15 @@ def _counts(spans: Sequence[Span]) -> dict[str, object]:
         "splits": {
             split: [end - n_tokens[split], end] for split, end in zip(_SPLITS, ends, strict=True)
         },
+        "chunks": {split: _chunks(chunked, split) for split in _SPLITS},
         "bytes": n_bytes,
         "n_documents": len({span.doc_id for span in chunked}),
         "n_chunks": len(chunked),
         "n_unlabelled_chunks": sum(not span.concept_ids for span in chunked),
         "n_labels": sum(len(span.concept_ids) for span in chunked),
     }
+
+
+def _chunks(chunked: Sequence[Span], split: str) -> dict[str, int]:
+    lengths = [span.n_tokens for span in chunked if span.split == split]
+    return {"n": len(lengths), "tokens": sum(lengths)}

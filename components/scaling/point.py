@@ -149,6 +149,4 @@ def _prevalence(concepts: Path) -> Tensor:
 
 def _votes_per_chunk(stream: TokenStream) -> float:
     """Tokens that vote on the concepts of an average training chunk."""
-    rows = stream.span_rows("train")
-    lengths = stream.spans.token_end[rows] - stream.spans.token_start[rows]
-    return max(1.0, SHARE_ASKED * float(lengths.mean()))
+    return max(1.0, SHARE_ASKED * stream.chunk_tokens("train"))

@@ -1,5 +1,7 @@
 """The global order of windows: a shuffle that needs no memory (conformance test 11)."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,14 @@ def test_a_mixture_of_nothing_is_refused():
 def test_a_weight_too_small_to_come_at_all_is_refused():
     with pytest.raises(ValueError, match=r"\{'code': 0.0001\}.*never come"):
         Mixture(SIZES, {"prose": 1.0, "code": 0.0001})
+
+
+def test_a_quarter_of_a_billion_windows_are_shuffled_in_no_memory():
+    mixture = Mixture({"web": 244_140_625, "code": 31_250_000}, {"web": 0.8, "code": 0.2})
+    mixture.at(np.arange(64), seed=1)
+    tracemalloc.start()
+    found = mixture.at(np.arange(10**9, 10**9 + 64), seed=1)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(np.unique(found.element_N)) == 64
+    assert most_bytes < 100_000

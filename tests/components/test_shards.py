@@ -54,6 +54,10 @@ def test_a_batch_from_shards_leaves_the_span_table_unread(sharded):
         (sharded / "elsewhere").rename(sharded / contracts.ROWS_FILE)
 
 
+def test_the_length_of_an_average_chunk_needs_no_table_either(whole, sharded):
+    assert TokenStream(sharded).chunk_tokens("train") == whole.chunk_tokens("train")
+
+
 def test_shards_are_whole_spans_by_hand():
     assert cuts(np.array([3, 3, 3]), 100) == [(0, 3)]
     assert cuts(np.array([3, 3, 3, 1]), 6) == [(0, 2), (2, 4)]
