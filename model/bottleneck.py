@@ -4,13 +4,17 @@
     hidden  =  known + unknown + residual  ->  unembed
 
 Outside training each head keeps its top-k activations and the others are exactly zero; in training
-the sums are dense until the anneal phase. Heads compute in float32 whatever the backbone does.
+the sums are dense until the anneal phase. Heads compute in float32 whatever the backbone does, and
+make logits a tile at a time: nothing of the size tokens × concepts outlives one (`model.topk`,
+`model.tiles`). `logits` is for readers of a few rows or columns.
 
 Shape suffixes used in this file:
     B batch   T position   D width   K known concept   U unknown concept   R rank   k concepts kept
+    N row   Q width of a query   E width of a summed embedding (both D, or R in rank space)
     leading dimensions are free where a name begins with the last one: (…, D)
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -18,23 +22,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from model.config import BottleneckConfig
-
-CLAMP = 15.0
-"""Logits are cut to ± this before the sigmoid, as released, but ranked uncut: cut ones tie."""
+from model.tiles import Pass, Votes, concept_pass, concept_sum
+from model.topk import TopConcepts, top_concepts, weighted_rows
 
 RAREST = 1e-6
 """Prevalences below this start their concept as if they were this."""
-
-
-@dataclass(frozen=True)
-class TopConcepts:
-    """The concepts kept at each token, strongest first; all others weigh exactly nothing."""
-
-    ids: Tensor
-    """int64 (…, k)"""
-
-    activations: Tensor
-    """float32 (…, k), in [0, 1]"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,60 @@ class Decomposition:
         return self.known_BTD + self.unknown_BTD + self.residual_BTD
 
 
-class KnownHead(nn.Module):
+@dataclass(frozen=True)
+class Tables:
+    """What a head sums over, in float32; a row a concept."""
+
+    predictor_KQ: Tensor
+    bias_K: Tensor | None
+    embedding_KE: Tensor
+
+
+class ConceptHead(nn.Module, ABC):
+    """What every head does with its tables: logits, the strongest concepts, the sum over all."""
+
+    top_k: int
+
+    @abstractmethod
+    def tables(self) -> Tables:
+        """The head's own."""
+
+    def query(self, hidden_D: Tensor) -> Tensor:
+        """What the predictor is multiplied with, (…, Q)."""
+        return hidden_D.float()
+
+    def widen(self, sum_E: Tensor) -> Tensor:
+        """A sum of embeddings as a part of the state, (…, D)."""
+        return sum_E
+
+    def logits(self, hidden_D: Tensor) -> Tensor:
+        """Concept logits (…, K) in float32, uncut."""
+        tables = self.tables()
+        return F.linear(self.query(hidden_D), tables.predictor_KQ, tables.bias_K)
+
+    def top(self, hidden_D: Tensor) -> TopConcepts:
+        """The strongest concepts of each state."""
+        tables = self.tables()
+        query_Q = self.query(hidden_D)
+        return top_concepts(query_Q, tables.predictor_KQ, tables.bias_K, self.top_k)
+
+    def combine(self, top: TopConcepts) -> Tensor:
+        """Weighted sum of the kept embeddings (…, D)."""
+        return self.widen(weighted_rows(self.tables().embedding_KE, top))
+
+    def dense(self, hidden_ND: Tensor) -> Tensor:
+        """Weighted sum of all embeddings (N, D)."""
+        tables, query_NQ = self.tables(), self.query(hidden_ND)
+        return self.widen(
+            concept_sum(query_NQ, tables.predictor_KQ, tables.bias_K, tables.embedding_KE)
+        )
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """Embeddings (…, D) of some concepts; the full table is never built."""
+        return self.widen(F.embedding(ids, self.tables().embedding_KE))
+
+
+class KnownHead(ConceptHead):
     """Linear predictor and embedding of the concepts Atlas labels."""
 
     def __init__(self, config: BottleneckConfig, width: int) -> None:
@@ -63,23 +108,28 @@ class KnownHead(nn.Module):
         bias = torch.zeros(config.n_known) if config.known_bias else None
         self.bias_K = nn.Parameter(bias) if bias is not None else None
 
-    def logits(self, hidden_D: Tensor) -> Tensor:
-        """Concept logits (…, K) in float32, uncut."""
+    def tables(self) -> Tables:
         bias_K = None if self.bias_K is None else self.bias_K.float()
-        return F.linear(hidden_D.float(), self.predictor_KD.float(), bias_K)
+        return Tables(self.predictor_KD.float(), bias_K, self.embedding_KD.float())
 
-    def top(self, hidden_D: Tensor) -> TopConcepts:
-        return top_concepts(self.logits(hidden_D), self.top_k)
+    def vote(self, hidden_ND: Tensor, votes: Votes, n_summed: int) -> Pass:
+        """The chunk-OR loss of the last rows, and the dense sum of the first without gradient."""
+        tables = self.tables()
+        return concept_pass(
+            self.query(hidden_ND),
+            tables.predictor_KQ,
+            tables.bias_K,
+            tables.embedding_KE,
+            votes,
+            n_summed,
+        )
 
-    def combine(self, top: TopConcepts) -> Tensor:
-        """Weighted sum of the kept embeddings (…, D)."""
-        return weighted_rows(self.embedding_KD.float(), top)
-
-    def total(self, logits_K: Tensor, *, sparse: bool) -> Tensor:
-        """Weighted sum (…, D) over the top-k, or over all concepts, from their logits."""
-        if sparse:
-            return self.combine(top_concepts(logits_K, self.top_k))
-        return activations(logits_K) @ self.embedding_KD.float()
+    def graded(self, hidden_ND: Tensor, sum_ND: Tensor) -> Tensor:
+        """The dense sum of some rows, whose values a pass has made, now with its gradient."""
+        tables = self.tables()
+        return concept_sum(
+            hidden_ND.float(), tables.predictor_KQ, tables.bias_K, tables.embedding_KE, sum_ND
+        )
 
     @torch.no_grad()
     def start_at(self, prevalence_K: Tensor, tokens_per_chunk: float) -> None:
@@ -89,8 +139,11 @@ class KnownHead(nn.Module):
             self.bias_K.copy_(torch.logit(per_token_K))
 
 
-class UnknownHead(nn.Module):
-    """Unsupervised concepts; predictor and embedding are products of two thin matrices."""
+class UnknownHead(ConceptHead):
+    """Unsupervised concepts; predictor and embedding are products of two thin matrices.
+
+    Queries and sums stay in rank space: the thin matrices are multiplied once a row.
+    """
 
     def __init__(self, config: BottleneckConfig, width: int, rank: int) -> None:
         super().__init__()
@@ -100,30 +153,17 @@ class UnknownHead(nn.Module):
         self.embedding_UR = nn.Parameter(torch.empty(config.n_unknown, rank))
         self.embedding_RD = nn.Parameter(torch.empty(rank, width))
 
-    def logits(self, hidden_D: Tensor) -> Tensor:
-        """Concept logits (…, U) in float32, uncut."""
-        thin_R = F.linear(hidden_D.float(), self.predictor_RD.float())
-        return F.linear(thin_R, self.predictor_UR.float())
+    def tables(self) -> Tables:
+        return Tables(self.predictor_UR.float(), None, self.embedding_UR.float())
 
-    def top(self, hidden_D: Tensor) -> TopConcepts:
-        return top_concepts(self.logits(hidden_D), self.top_k)
+    def query(self, hidden_D: Tensor) -> Tensor:
+        return F.linear(hidden_D.float(), self.predictor_RD.float())
 
-    def combine(self, top: TopConcepts) -> Tensor:
-        """Weighted sum of the kept embeddings (…, D); rank space until the last product."""
-        return weighted_rows(self.embedding_UR.float(), top) @ self.embedding_RD.float()
-
-    def total(self, logits_U: Tensor, *, sparse: bool) -> Tensor:
-        """Weighted sum (…, D) over the top-k, or over all concepts, from their logits."""
-        if sparse:
-            return self.combine(top_concepts(logits_U, self.top_k))
-        return (activations(logits_U) @ self.embedding_UR.float()) @ self.embedding_RD.float()
-
-    def rows(self, ids: Tensor) -> Tensor:
-        """Embeddings (…, D) of some unknown concepts; the full table is never built."""
-        return F.embedding(ids, self.embedding_UR.float()) @ self.embedding_RD.float()
+    def widen(self, sum_E: Tensor) -> Tensor:
+        return sum_E @ self.embedding_RD.float()
 
 
-class DenseUnknownHead(nn.Module):
+class DenseUnknownHead(ConceptHead):
     """Unsupervised concepts with full matrices: about 15 times the numbers at 8B (ablation J.4)."""
 
     def __init__(self, config: BottleneckConfig, width: int) -> None:
@@ -132,26 +172,8 @@ class DenseUnknownHead(nn.Module):
         self.predictor_UD = nn.Parameter(torch.empty(config.n_unknown, width))
         self.embedding_UD = nn.Parameter(torch.empty(config.n_unknown, width))
 
-    def logits(self, hidden_D: Tensor) -> Tensor:
-        """Concept logits (…, U) in float32, uncut."""
-        return F.linear(hidden_D.float(), self.predictor_UD.float())
-
-    def top(self, hidden_D: Tensor) -> TopConcepts:
-        return top_concepts(self.logits(hidden_D), self.top_k)
-
-    def combine(self, top: TopConcepts) -> Tensor:
-        """Weighted sum of the kept embeddings (…, D)."""
-        return weighted_rows(self.embedding_UD.float(), top)
-
-    def total(self, logits_U: Tensor, *, sparse: bool) -> Tensor:
-        """Weighted sum (…, D) over the top-k, or over all concepts, from their logits."""
-        if sparse:
-            return self.combine(top_concepts(logits_U, self.top_k))
-        return activations(logits_U) @ self.embedding_UD.float()
-
-    def rows(self, ids: Tensor) -> Tensor:
-        """Embeddings (…, D) of some unknown concepts."""
-        return F.embedding(ids, self.embedding_UD.float())
+    def tables(self) -> Tables:
+        return Tables(self.predictor_UD.float(), None, self.embedding_UD.float())
 
 
 class ConceptBottleneck(nn.Module):
@@ -181,26 +203,3 @@ class ConceptBottleneck(nn.Module):
         if not self.config.residual:
             residual_BTD = torch.zeros_like(residual_BTD)
         return Decomposition(known_BTD, unknown_BTD, residual_BTD, top, top_unknown)
-
-
-def activations(logits: Tensor) -> Tensor:
-    """σ(logits), with the released cut."""
-    return logits.clamp(-CLAMP, CLAMP).sigmoid()
-
-
-def top_concepts(logits: Tensor, k: int) -> TopConcepts:
-    """The k largest logits of the last axis, as activations."""
-    kept = logits.topk(k, dim=-1)
-    return TopConcepts(kept.indices, activations(kept.values))
-
-
-def weighted_rows(table: Tensor, top: TopConcepts) -> Tensor:
-    """Σ activation · table[id] over the kept concepts, without a (tokens, k, D) tensor."""
-    k = top.ids.shape[-1]
-    bags = F.embedding_bag(
-        top.ids.reshape(-1, k),
-        table,
-        per_sample_weights=top.activations.reshape(-1, k),
-        mode="sum",
-    )
-    return bags.view(*top.ids.shape[:-1], table.shape[-1])

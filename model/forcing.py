@@ -64,8 +64,13 @@ def supervised(batch: Batch) -> Tensor:
 
 def pooled_labels(embedding_KD: Tensor, concepts_CM: Tensor) -> Tensor:
     """k̂ of the labels (C, D): the plain sum of the embeddings of a chunk's concepts."""
-    rows_CMD = F.embedding(concepts_CM.clamp(min=0), embedding_KD.float())
-    return (rows_CMD * (concepts_CM >= 0).unsqueeze(-1)).sum(dim=1)
+    present_CM = (concepts_CM >= 0).float()
+    return F.embedding_bag(
+        concepts_CM.clamp(min=0),
+        embedding_KD.float(),
+        per_sample_weights=present_CM,
+        mode="sum",
+    )
 
 
 @dataclass(frozen=True)

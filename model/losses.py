@@ -7,53 +7,25 @@ L_c     noisy-OR over a chunk's tokens, cross-entropy with its labels      eq. 9
 L_rec   what the unknown head misses of the state less its labels          eq. 12
 L_ind   linear dependence between the known and the unknown part           eq. 13-14
 
-Each term is a sum here; `model.objective` knows the denominators and joins them.
+Each term is a sum here or, where it is made together with what it is made from, in
+`model.vocabulary` (L_LM) and `model.tiles` (L_c); `model.objective` knows the denominators and
+joins them.
 
 Shape suffixes used in this file:
-    B batch   T position   N row (a token that is asked for)   C chunk   M place for a concept
-    K known concept   D width
+    B batch   T position   N row (a token that is asked for)   C chunk   D width
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from model.diffusion import Batch
-from model.forcing import Parts, supervised
+from model.forcing import Parts
 from model.language_model import LanguageModel
-
-SMALLEST = 1e-30
-"""Σ softplus below this has no usable gradient in float32; far beyond any cut logit."""
 
 
 def cross_entropy(lm: LanguageModel, state_ND: Tensor, target_N: Tensor) -> Tensor:
     """Nats of each row's target (N)."""
     return F.cross_entropy(lm.unembed(state_ND).float(), target_N, reduction="none")
-
-
-def concept_loss(logits_NK: Tensor, chunk_N: Tensor, batch: Batch) -> Tensor:
-    """Σ over supervised chunks of the mean over concepts of BCE(1 − Π(1 − k), label).
-
-    With S = Σ softplus(logit) over the chunk's tokens, −log(1 − P) = S and
-    −log P = −log(1 − e^−S): no product, no probability near 1, no subtraction from it.
-    """
-    n_chunks = len(batch.labelled_C)
-    pooled_N = chunk_N >= 0
-    none_CK = logits_NK.new_zeros(n_chunks, logits_NK.shape[1])
-    absent_CK = none_CK.index_add(0, chunk_N[pooled_N], F.softplus(logits_NK[pooled_N]))
-    present_CK = -log1mexp(absent_CK.clamp(min=SMALLEST))
-    loss_C = torch.where(_is_labelled(batch.concepts_CM, none_CK), present_CK, absent_CK).mean(1)
-    taught_C = supervised(batch) & voted(chunk_N, n_chunks)
-    return loss_C[taught_C].sum()
-
-
-def log1mexp(values: Tensor) -> Tensor:
-    """log(1 − e^−x) for x > 0, exact at both ends."""
-    small = values < 0.693
-    # Each branch must be finite where the other is taken, or its gradient is no number.
-    near_zero = torch.log(-torch.expm1(-torch.where(small, values, 0.5)))
-    far = torch.log1p(-torch.exp(-torch.where(small, 1.0, values)))
-    return torch.where(small, near_zero, far)
 
 
 def reconstruction(parts: Parts) -> Tensor:
@@ -111,10 +83,3 @@ def contribution(parts: Parts, target_row_ND: Tensor) -> Tensor:
 def voted(chunk_N: Tensor, n_chunks: int) -> Tensor:
     """Chunks with at least one vote (C)."""
     return torch.bincount(chunk_N[chunk_N >= 0], minlength=n_chunks) > 0
-
-
-def _is_labelled(concepts_CM: Tensor, like_CK: Tensor) -> Tensor:
-    n_concepts = like_CK.shape[1]
-    place_CM = torch.where(concepts_CM < 0, n_concepts, concepts_CM)
-    wider = like_CK.new_zeros(len(concepts_CM), n_concepts + 1, dtype=torch.bool)
-    return wider.scatter_(1, place_CM, value=1)[:, :n_concepts]

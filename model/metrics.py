@@ -25,8 +25,8 @@ from torch import Tensor
 from model.bottleneck import Decomposition
 from model.language_model import LanguageModel
 from model.likelihood import row_slices
-from model.losses import SMALLEST, log1mexp
 from model.steering import effective, override
+from model.tiles import SMALLEST, log1mexp
 
 
 @dataclass(frozen=True)

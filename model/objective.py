@@ -19,16 +19,11 @@ from model.diffusion import Batch, Corrupted
 from model.forcing import Forcing, Parts, pooled_labels, recompose, supervised
 from model.interleaving import Aim, express, injection, respond
 from model.language_model import LanguageModel
-from model.losses import (
-    concept_loss,
-    contribution,
-    cross_entropy,
-    dependence,
-    reconstruction,
-    voted,
-)
+from model.losses import contribution, dependence, reconstruction, voted
 from model.positions import documents
+from model.routing import Rows, reads_known, rows
 from model.train_config import ObjectiveConfig
+from model.vocabulary import Nats, nats
 
 N_NOISE_BINS = 10
 """Equal bins of the masking rate over (0, 1] that the loss is reported by."""
@@ -96,30 +91,27 @@ class Objective(nn.Module):
         hidden_BTD = self._hidden(example)
         target_N = asked.target_BT[asked.masked_BT]
         if self.lm.bottleneck is None:
-            nll_N = cross_entropy(self.lm, hidden_BTD[asked.masked_BT], target_N)
-            sums = {Term.LANGUAGE: self._language(nll_N, asked)}
-            return _stacked(sums | _nll_reports(nll_N, asked), nll_N)
+            found = self._nats(hidden_BTD[asked.masked_BT], target_N, asked)
+            return _stacked({Term.LANGUAGE: found.loss} | _nll_reports(found.nll_N, asked))
 
         with _float32(hidden_BTD):
-            parts, logits_NK = self._parts(example, hidden_BTD[asked.masked_BT])
+            parts, sums = self._parts(example, hidden_BTD)
             state_ND = recompose(parts, self._forcing(example), asked.masked_BT)
-        nll_N = cross_entropy(self.lm, state_ND, target_N)
+        found = self._nats(state_ND, target_N, asked)
         if example.aim is not None:
             sums = self._steered(example.aim, asked, parts, state_ND)
-            sums |= {Term.LANGUAGE: self._language(nll_N, asked)}
-            return _stacked(sums | _nll_reports(nll_N, asked), nll_N)
+            sums |= {Term.LANGUAGE: found.loss}
+            return _stacked(sums | _nll_reports(found.nll_N, asked))
         two_terms = self.config.independence == "two_term"
         with _float32(hidden_BTD):
-            row_ND = F.embedding(target_N, self.lm.head_VD)
-            sums = {
-                Term.LANGUAGE: self._language(nll_N, asked),
-                Term.CONCEPT: self._concepts(example, hidden_BTD, logits_NK),
+            sums |= {
+                Term.LANGUAGE: found.loss,
                 Term.RECONSTRUCTION: reconstruction(parts),
                 Term.INDEPENDENCE: dependence(parts, asked.masked_BT, with_residual=two_terms),
-                Term.CONTRIBUTION: contribution(parts, row_ND),
-                Term.ACTIVE_KNOWN: (logits_NK.detach() > 0).sum().float(),
             }
-            return _stacked(sums | _norm_reports(parts) | _nll_reports(nll_N, asked), nll_N)
+            row_ND = F.embedding(target_N, self.lm.head_VD)
+            sums |= self._part_reports(parts, row_ND) | _nll_reports(found.nll_N, asked)
+            return _stacked(sums)
 
     def _hidden(self, example: Example) -> Tensor:
         noisy_BT, aim = example.asked.noisy_BT, example.aim
@@ -145,37 +137,67 @@ class Objective(nn.Module):
         everywhere_BT = torch.ones_like(example.asked.masked_BT)
         return replace(example.forcing, residual_dropped_BT=everywhere_BT)
 
-    def _parts(self, example: Example, hidden_ND: Tensor) -> tuple[Parts, Tensor]:
-        """The parts of the rows, and the known logits they came from."""
+    def _parts(self, example: Example, hidden_BTD: Tensor) -> tuple[Parts, dict[Term, Tensor]]:
+        """The parts of the masked rows, and the sums that are made on the way."""
         bottleneck, batch = self.lm.concepts, example.batch
-        wide_ND = hidden_ND.float()
-        logits_NK = bottleneck.known.logits(wide_ND)
-        # The unknown head learns from its own losses alone, and they stop at its input.
-        logits_NU = bottleneck.unknown.logits(wide_ND.detach())
+        masked_BT = example.asked.masked_BT
+        votes_BT = _votes(batch, example.asked, self.config) & (example.aim is None)
+        reading = rows(batch, masked_BT, votes_BT)
+        read_ND = hidden_BTD.flatten(0, 1)[reading.place_N].float()
+        hidden_ND = read_ND[reading.masked_M]
         truth_CD = pooled_labels(bottleneck.known.embedding_KD, batch.concepts_CM)
         # One more chunk, without labels, for the rows that belong to none (−1).
         truth_CD, teaching_C = F.pad(truth_CD, (0, 0, 0, 1)), F.pad(supervised(batch), (0, 1))
-        chunk_N = batch.chunk_BT[example.asked.masked_BT]
-        parts = Parts(
-            hidden_ND=wide_ND,
-            known_ND=bottleneck.known.total(logits_NK, sparse=example.sparse),
-            unknown_ND=bottleneck.unknown.total(logits_NU, sparse=example.sparse),
-            truth_ND=truth_CD[chunk_N],
-            supervised_N=teaching_C[chunk_N],
-        )
-        return parts, logits_NK
+        chunk_N = batch.chunk_BT[masked_BT]
+        supervised_N = teaching_C[chunk_N]
+        # The unknown head learns from its own losses alone, and they stop at its input.
+        if example.sparse:
+            known_ND, sums = self._known_top(read_ND, hidden_ND, reading)
+            unknown_ND = bottleneck.unknown.combine(bottleneck.unknown.top(hidden_ND.detach()))
+        else:
+            graded_N = reads_known(self._forcing(example), supervised_N, masked_BT)
+            known_ND, sums = self._known_dense(read_ND, hidden_ND, reading, graded_N)
+            unknown_ND = bottleneck.unknown.dense(hidden_ND.detach())
+        return Parts(hidden_ND, known_ND, unknown_ND, truth_CD[chunk_N], supervised_N), sums
 
-    def _concepts(self, example: Example, hidden_BTD: Tensor, logits_NK: Tensor) -> Tensor:
-        """L_c over the tokens that vote, whose logits may be at hand already."""
-        batch, asked = example.batch, example.asked
-        if self.config.or_tokens == "masked":
-            return concept_loss(logits_NK, batch.chunk_BT[asked.masked_BT], batch)
-        votes_BT = _votes(batch, asked, self.config)
-        logits_NK = self.lm.concepts.known.logits(hidden_BTD[votes_BT])
-        return concept_loss(logits_NK, batch.chunk_BT[votes_BT], batch)
+    def _known_dense(
+        self, read_ND: Tensor, hidden_ND: Tensor, reading: Rows, graded_N: Tensor
+    ) -> tuple[Tensor, dict[Term, Tensor]]:
+        """The dense known part, with a gradient only where there can be one, and L_c."""
+        known = self.lm.concepts.known
+        found = known.vote(read_ND, reading.votes, reading.n_summed)
+        sum_ND = found.sum_NE[reading.masked_M]
+        # Also where no row is graded: ranks must agree on which weights have a gradient.
+        graded_ND = known.graded(hidden_ND[graded_N], sum_ND[graded_N])
+        known_ND = sum_ND.index_put((graded_N,), graded_ND)
+        return known_ND, {Term.CONCEPT: found.loss, Term.ACTIVE_KNOWN: found.n_active}
 
-    def _language(self, nll_N: Tensor, asked: Corrupted) -> Tensor:
-        return (nll_N * self._weights(asked)).sum()
+    def _known_top(
+        self, read_ND: Tensor, hidden_ND: Tensor, reading: Rows
+    ) -> tuple[Tensor, dict[Term, Tensor]]:
+        """The known part of the strongest concepts alone, and L_c over all."""
+        known = self.lm.concepts.known
+        voting_ND = read_ND[len(read_ND) - len(reading.votes) :]
+        found = known.vote(voting_ND, reading.votes, n_summed=0)
+        top = known.top(hidden_ND)
+        n_active = (top.activations.detach() > 0.5).sum().float()
+        return known.combine(top), {Term.CONCEPT: found.loss, Term.ACTIVE_KNOWN: n_active}
+
+    @torch.no_grad()
+    def _part_reports(self, parts: Parts, row_ND: Tensor) -> dict[Term, Tensor]:
+        """Norms of the parts, and the named ones' share of the target's logit."""
+        if not self.lm.concepts.config.residual:
+            parts = replace(parts, hidden_ND=parts.known_ND + parts.unknown_ND)
+        residual_ND = parts.hidden_ND - parts.known_ND - parts.unknown_ND
+        return {
+            Term.CONTRIBUTION: contribution(parts, row_ND),
+            Term.NORM_KNOWN: parts.known_ND.norm(dim=1).sum(),
+            Term.NORM_UNKNOWN: parts.unknown_ND.norm(dim=1).sum(),
+            Term.NORM_RESIDUAL: residual_ND.norm(dim=1).sum(),
+        }
+
+    def _nats(self, state_ND: Tensor, target_N: Tensor, asked: Corrupted) -> Nats:
+        return nats(self.lm.head_VD, state_ND, target_N, self._weights(asked))
 
     def _weights(self, asked: Corrupted) -> Tensor:
         """How much each row counts in L_LM, so that the sum over `counts` is the mean wanted."""
@@ -193,9 +215,9 @@ class Objective(nn.Module):
                 return 1.0 / asked.rate_BT[masked_BT].clamp(min=1e-3)
 
 
-def _stacked(sums: dict[Term, Tensor], like: Tensor) -> Tensor:
+def _stacked(sums: dict[Term, Tensor]) -> Tensor:
     """One vector of all terms (S); those not given are zero."""
-    zero = like.new_zeros(())
+    zero = sums[Term.LANGUAGE].new_zeros(())
     return torch.stack([sums.get(term, zero) for term in Term])
 
 
@@ -204,16 +226,6 @@ def _nll_reports(nll_N: Tensor, asked: Corrupted) -> dict[Term, Tensor]:
     """Nats of all rows, and by the rate they were masked at."""
     bins = nll_N.new_zeros(N_NOISE_BINS).index_add(0, _noise_bin(asked), nll_N)
     return {Term.NLL: nll_N.sum()} | dict(zip(list(Term)[NLL_BINS], bins, strict=True))
-
-
-@torch.no_grad()
-def _norm_reports(parts: Parts) -> dict[Term, Tensor]:
-    residual_ND = parts.hidden_ND - parts.known_ND - parts.unknown_ND
-    return {
-        Term.NORM_KNOWN: parts.known_ND.norm(dim=1).sum(),
-        Term.NORM_UNKNOWN: parts.unknown_ND.norm(dim=1).sum(),
-        Term.NORM_RESIDUAL: residual_ND.norm(dim=1).sum(),
-    }
 
 
 def _noise_bin(asked: Corrupted) -> Tensor:

@@ -16,9 +16,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from model.bottleneck import CLAMP
 from model.checkpoint import CheckpointError
 from model.language_model import LanguageModel
+from model.topk import CLAMP
 
 EXPECTED = "expected.safetensors"
 TOLERANCE = 1e-4

@@ -22,8 +22,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from model.bottleneck import Decomposition, TopConcepts
+from model.bottleneck import Decomposition
 from model.language_model import LanguageModel
+from model.topk import TopConcepts
 
 
 @dataclass(frozen=True)

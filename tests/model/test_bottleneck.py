@@ -1,14 +1,9 @@
 import pytest
 import torch
 
-from model.bottleneck import (
-    ConceptBottleneck,
-    TopConcepts,
-    activations,
-    top_concepts,
-    weighted_rows,
-)
+from model.bottleneck import ConceptBottleneck
 from model.config import BottleneckConfig
+from model.topk import activations
 
 CONFIG = BottleneckConfig(n_known=8, n_unknown=12, rank=3, top_k=2, top_k_unknown=5)
 WIDTH = 16
@@ -21,42 +16,25 @@ def bottleneck(config=CONFIG):
     return found
 
 
-def test_top_concepts_by_hand():
-    top = top_concepts(torch.tensor([[0.1, 0.9, -0.5, 0.7]]), k=2)
-    assert top.ids.tolist() == [[1, 3]]
-    torch.testing.assert_close(top.activations, torch.tensor([[0.9, 0.7]]).sigmoid())
-
-
-def test_logits_beyond_the_cut_are_still_ranked():
-    top = top_concepts(torch.tensor([16.0, 30.0, 20.0]), k=2)
-    assert top.ids.tolist() == [1, 2]
-    torch.testing.assert_close(top.activations, torch.full((2,), 15.0).sigmoid())
-
-
-def test_weighted_rows_by_hand():
-    top = TopConcepts(torch.tensor([[2, 0]]), torch.tensor([[0.5, 2.0]]))
-    table = torch.tensor([[1.0, 0.0], [9.0, 9.0], [0.0, 4.0]])
-    assert weighted_rows(table, top).tolist() == [[2.0, 2.0]]
-
-
 def test_keeping_every_concept_is_the_dense_sum():
     config = BottleneckConfig(n_known=8, n_unknown=12, rank=3, top_k=8, top_k_unknown=12)
-    heads, hidden_BTD = bottleneck(config), torch.randn(2, 5, WIDTH)
+    heads, hidden_ND = bottleneck(config), torch.randn(5, WIDTH)
     for head in (heads.known, heads.unknown):
-        logits = head.logits(hidden_BTD)
-        torch.testing.assert_close(
-            head.total(logits, sparse=True), head.total(logits, sparse=False)
-        )
+        torch.testing.assert_close(head.combine(head.top(hidden_ND)), head.dense(hidden_ND))
 
 
 def test_the_factorised_unknown_head_is_the_materialised_one():
-    head, hidden_BTD = bottleneck().unknown, torch.randn(2, 5, WIDTH)
+    head, hidden_ND = bottleneck().unknown, torch.randn(7, WIDTH)
     predictor_UD = head.predictor_UR @ head.predictor_RD
     embedding_UD = head.embedding_UR @ head.embedding_RD
-    logits_BTU = hidden_BTD @ predictor_UD.T
-    torch.testing.assert_close(head.logits(hidden_BTD), logits_BTU, atol=1e-4, rtol=1e-4)
-    dense = activations(logits_BTU) @ embedding_UD
-    torch.testing.assert_close(head.total(logits_BTU, sparse=False), dense, atol=1e-4, rtol=1e-4)
+    logits_NU = hidden_ND @ predictor_UD.T
+    torch.testing.assert_close(head.logits(hidden_ND), logits_NU, atol=1e-4, rtol=1e-4)
+    dense_ND = activations(logits_NU) @ embedding_UD
+    torch.testing.assert_close(head.dense(hidden_ND), dense_ND, atol=1e-4, rtol=1e-4)
+    kept = logits_NU.topk(5, dim=1).indices
+    masked_NU = torch.zeros_like(logits_NU).scatter_(1, kept, value=1.0)
+    sparse_ND = (activations(logits_NU) * masked_NU) @ embedding_UD
+    torch.testing.assert_close(head.combine(head.top(hidden_ND)), sparse_ND, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(head.rows(torch.tensor([4])), embedding_UD[[4]])
 
 

@@ -1,75 +1,17 @@
-"""Each term by hand or against its textbook form (method §3.5; conformance 5)."""
-
-import math
+"""Each term by hand or against its textbook form (method §3.5); L_c is in `test_tiles`."""
 
 import pytest
 import torch
-import torch.nn.functional as F
 
-from model.diffusion import Batch
 from model.forcing import Parts
-from model.losses import concept_loss, contribution, dependence, log1mexp, reconstruction
+from model.losses import contribution, dependence, reconstruction
 from tests.model import tiny
-
-
-def chunks(concepts, labelled):
-    nothing = torch.zeros(1, 1, dtype=torch.int64)
-    return Batch(nothing, nothing, torch.tensor(concepts), torch.tensor(labelled), nothing[0])
 
 
 def parts(n=6, width=4, seed=0):
     generator = torch.Generator().manual_seed(seed)
     hidden, known, unknown, truth = torch.randn(4, n, width, generator=generator)
     return Parts(hidden, known, unknown, truth, torch.arange(n) % 2 == 0)
-
-
-def test_the_or_loss_is_the_product_form():
-    logits_NK = torch.randn(9, 5, generator=torch.Generator().manual_seed(0))
-    chunk_N = torch.tensor([0, 0, 1, 1, 1, 3, 3, -1, 0])
-    batch = chunks([[0, 4, -1], [2, -1, -1], [1, -1, -1], [1, 2, 3]], [True, True, True, True])
-    total = 0.0
-    for chunk in (0, 1, 3):
-        rows = logits_NK[chunk_N == chunk].double().sigmoid()
-        present = 1.0 - (1.0 - rows).prod(dim=0)
-        label = torch.zeros(5, dtype=torch.float64)
-        label[batch.concepts_CM[chunk][batch.concepts_CM[chunk] >= 0]] = 1.0
-        total += float(F.binary_cross_entropy(present, label))
-    assert float(concept_loss(logits_NK, chunk_N, batch)) == pytest.approx(total, rel=1e-6)
-
-
-def test_unlabelled_chunks_and_empty_lists_teach_nothing():
-    batch = chunks([[0], [-1]], [False, True])
-    logits_NK = torch.zeros(2, 3, requires_grad=True)
-    loss = concept_loss(logits_NK, torch.tensor([0, 1]), batch)
-    loss.backward()
-    assert float(loss.detach()) == 0.0
-    assert logits_NK.grad is not None
-    assert not bool(logits_NK.grad.any())
-
-
-@pytest.mark.parametrize("extreme", [-60.0, -20.0, 20.0, 60.0, 1e4])
-def test_extreme_logits_give_finite_losses_and_gradients(extreme):
-    logits_NK = torch.full((4, 2), extreme, requires_grad=True)
-    batch = chunks([[0, -1], [1, -1]], [True, True])
-    loss = concept_loss(logits_NK, torch.tensor([0, 0, 1, 1]), batch)
-    loss.backward()
-    assert logits_NK.grad is not None
-    assert math.isfinite(float(loss.detach()))
-    assert bool(logits_NK.grad.isfinite().all())
-
-
-def test_a_label_that_was_all_but_excluded_still_pulls():
-    logits_NK = torch.full((1, 1), -40.0, requires_grad=True)
-    concept_loss(logits_NK, torch.tensor([0]), chunks([[0]], [True])).backward()
-    assert logits_NK.grad is not None
-    assert float(logits_NK.grad) == pytest.approx(-1.0)
-
-
-def test_log1mexp_is_exact_at_both_ends():
-    for value in (1e-12, 1e-3, 0.69, 0.70, 5.0, 30.0):
-        exact = math.log(-math.expm1(-value))
-        found = float(log1mexp(torch.tensor(value, dtype=torch.float64)))
-        assert found == pytest.approx(exact, rel=1e-9)
 
 
 def test_reconstruction_by_hand():

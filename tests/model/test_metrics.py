@@ -7,10 +7,8 @@ import torch
 from torch import Tensor
 
 from model.config import BackboneConfig, BottleneckConfig, LanguageModelConfig
-from model.diffusion import Batch
 from model.forcing import Parts
 from model.language_model import LanguageModel
-from model.losses import concept_loss
 from model.losses import dependence as trained_dependence
 from model.metrics import (
     Projections,
@@ -24,6 +22,7 @@ from model.metrics import (
     read_targets,
     top_tokens,
 )
+from model.tiles import Votes, concept_pass
 
 WIDTH, VOCABULARY, N_KNOWN = 8, 29, 6
 
@@ -106,19 +105,12 @@ def test_presence_is_the_or_over_tokens_in_any_order():
 
 def test_concept_nats_are_the_loss_that_was_trained():
     logits_NK, chunk_N = torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1])
-    batch = Batch(
-        torch.zeros(1, 5, dtype=torch.long),
-        chunk_N[None],
-        torch.tensor([[2, -1], [0, 1]]),
-        torch.tensor([True, True]),
-        torch.zeros(1, dtype=torch.long),
-    )
     absence_CK = torch.zeros(2, 3)
     add_absence(absence_CK, logits_NK, chunk_N)
     label_CK = torch.tensor([[False, False, True], [True, True, False]])
-    torch.testing.assert_close(
-        concept_nats(absence_CK, label_CK).sum(), concept_loss(logits_NK, chunk_N, batch)
-    )
+    votes = Votes(chunk_N, torch.tensor([[2, -1], [0, 1]]))
+    trained = concept_pass(torch.eye(5), logits_NK.T, None, torch.zeros(3, 1), votes, n_summed=0)
+    torch.testing.assert_close(concept_nats(absence_CK, label_CK).sum(), trained.loss)
 
 
 def test_base_rates_by_hand():
