@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import PositiveInt
 
 from components import contracts
-from components.savepoints import LoaderState, Topology, TrainingState
+from components.savepoints import Topology, TrainingState
 from model import schedules
 from model.config import Config, LanguageModelConfig
 from model.progress import Standing
@@ -71,7 +72,7 @@ class Job(Config):
     def tokens_digest(self) -> str:
         return contracts.manifest_of(Path(self.tokens)).digest
 
-    def state(self, standing: Standing, ranks: int) -> TrainingState:
+    def state(self, standing: Standing, ranks: int, loader: Mapping[str, object]) -> TrainingState:
         """Everything but tensors, as a savepoint holds it."""
         training = self.training
         progress = standing.step / training.n_steps
@@ -80,12 +81,7 @@ class Job(Config):
             tokens=standing.step * training.tokens_per_step,
             alpha_known=schedules.alpha(training.objective.alpha_known, progress),
             alpha_unknown=schedules.alpha(training.objective.alpha_unknown, progress),
-            loader=LoaderState(
-                tokens_digest=self.tokens_digest,
-                seed=training.seed,
-                step=standing.step,
-                domain_weights=self.domain_weights,
-            ),
+            loader=dict(loader),
             topology=self.topology(ranks),
             computes=self.computes,
         )

@@ -12,6 +12,7 @@ import torch
 from components import launch, lifted, loader, savepoints
 from components.job import Job
 from components.keeper import ScratchKeeper
+from components.loader import Batches
 from components.optimisation import HISTORY_FILE, tokens_per_chunk
 from components.savepoints import Savepoint
 from components.tokens import TokenStream
@@ -21,7 +22,7 @@ from model.diffusion import Batch
 from model.endings import DivergedError, StoppedError
 from model.events import Events
 from model.language_model import LanguageModel
-from model.train import BatchAt, fit
+from model.train import fit
 from model.zero import ZeroEngine, close
 
 
@@ -39,7 +40,7 @@ def work(job: Job, events: Events) -> None:
         rank=engine.rank,
         world=engine.world,
     )
-    history = _kept(job, engine, batches.batch, held_out(job, stream), events)
+    history = _kept(job, engine, batches, held_out(job, stream), events)
     lm = engine.finished()
     if engine.rank == 0:
         folder = Path(job.folder)
@@ -51,23 +52,26 @@ def work(job: Job, events: Events) -> None:
 
 
 def _kept(
-    job: Job, engine: ZeroEngine, batch_at: BatchAt, batches: list[Batch], events: Events
+    job: Job, engine: ZeroEngine, batches: Batches, valid: list[Batch], events: Events
 ) -> History:
     """Train, and keep the run's state on the way if the job has a place for it."""
     words = lifted.table(Path(job.lifted), job.prevalence) if job.lifted else None
     if not job.scratch:
-        return fit(engine, job.training, batch_at, batches, events, lifted=words)
+        return fit(engine, job.training, batches.batch, valid, events, lifted=words)
     scratch = Path(job.scratch)
+    start = Savepoint.at(Path(job.savepoint)) if job.savepoint else None
+    if start is not None and start.folder.is_relative_to(scratch):
+        batches.restore(start.state.loader)
     keeper = ScratchKeeper(
         scratch,
         engine,
         job.training.saving,
-        Savepoint.at(Path(job.savepoint)) if job.savepoint else None,
-        lambda standing: job.state(standing, engine.world),
+        start,
+        lambda standing: job.state(standing, engine.world, batches.state(standing.step)),
         events,
     )
     try:
-        return fit(engine, job.training, batch_at, batches, events, keeper, words)
+        return fit(engine, job.training, batches.batch, valid, events, keeper, words)
     except DivergedError as error:
         raise DivergedError(f"{error}. {_last_good(scratch, engine.rank)}") from error
     except StoppedError as error:

@@ -47,15 +47,6 @@ class Topology(Config):
     micro_batches: int
 
 
-class LoaderState(Config):
-    """Where the data stands: its order is a function of the seed, the step and the mixture."""
-
-    tokens_digest: str
-    seed: int
-    step: int
-    domain_weights: dict[str, float]
-
-
 class TrainingState(Config):
     """Everything but tensors. Every member is required: one that is missing is an error."""
 
@@ -65,7 +56,9 @@ class TrainingState(Config):
     alpha_unknown: float
     """Teacher forcing of the next step; follows from the step, kept for the reader."""
 
-    loader: LoaderState
+    loader: dict[str, object]
+    """What the batches were taken from, and where they stand (`components.loader`)."""
+
     topology: Topology
     computes: str
     """SHA-256 of all that decides what is computed: network, training, data."""

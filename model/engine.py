@@ -100,7 +100,7 @@ class PlainEngine:
         return {PLAIN_FILE: write_tensors(tensors, folder / PLAIN_FILE)}
 
     def restore(self, folder: Path) -> None:
-        tensors = load_file(folder / PLAIN_FILE)
+        tensors = load_file(folder / PLAIN_FILE, device=str(self._device))
         self.lm.load_state_dict(_part(tensors, "weight"))
         by_name = dict(self.lm.named_parameters())
         self._optimizer.state.clear()

@@ -64,7 +64,8 @@ class HashedFile:
             self._waiting.put(memoryview(b""))
             self._thread.join()
             self._file.close()
-        self.written = Written(self._n_bytes, self._digest.hexdigest())
+        if error is None:
+            self.written = Written(self._n_bytes, self._digest.hexdigest())
 
     def write(self, data: "bytes | memoryview") -> int:
         """Append. The caller may reuse its memory at once: what is hashed later is a copy."""

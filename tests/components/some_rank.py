@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from components import launch
+from model.endings import DivergedError
 from model.events import Event
 
 
@@ -15,6 +16,8 @@ def main() -> None:
     rank = int(os.environ["RANK"])
     with launch.reporting(path.parent, rank) as events:
         events(Event(step=1, total_steps=2, metrics={"world": float(os.environ["WORLD_SIZE"])}))
+        if job["diverges"]:
+            raise DivergedError("3 steps in a row were not finite")
         if rank == job["fails"]:
             raise ValueError(f"rank {rank} met its end")
         events(Event(step=2, total_steps=2, metrics={}))

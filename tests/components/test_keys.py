@@ -1,5 +1,9 @@
 """A key holds all that may change the bytes, and nothing that may not."""
 
+from typing import ClassVar
+
+from pydantic import Field
+
 from components import keys
 from model.config import Config
 
@@ -30,3 +34,26 @@ def test_a_key_covers_modules_that_are_started_by_name():
 
 def test_differences_are_said_in_words():
     assert key(n=2).differences(key()) == ["config.n: 1 -> 2"]
+
+
+class Run(Config):
+    HOW: ClassVar[tuple[str, ...]] = ("ranks", "sizes.parts")
+    n: int = 1
+    ranks: int = 1
+    sizes: dict[str, int] = Field(default_factory=dict)
+
+
+def run_key(**changes: object) -> keys.StageKey:
+    return keys.key_of("read", "components.chunks", Run.model_validate(changes), {}, {})
+
+
+def test_what_only_says_how_changes_the_key_and_not_the_lineage():
+    plain = run_key(sizes={"parts": 1, "whole": 5})
+    for other in (
+        run_key(ranks=2, sizes={"parts": 1, "whole": 5}),
+        run_key(sizes={"parts": 3, "whole": 5}),
+    ):
+        assert other.digest != plain.digest
+        assert other.lineage == plain.lineage
+    assert run_key(n=2, sizes={"parts": 1, "whole": 5}).lineage != plain.lineage
+    assert run_key(sizes={"parts": 1, "whole": 6}).lineage != plain.lineage

@@ -6,13 +6,14 @@ import pytest
 
 from components import launch
 from components.launch import RankError, RanksConfig
+from model.endings import DivergedError
 
 TWO = RanksConfig(ranks=2, threads=1)
 
 
-def job(folder, *, fails):
+def job(folder, *, fails, diverges=False):
     path = folder / "job.json"
-    path.write_text(json.dumps({"fails": fails}))
+    path.write_text(json.dumps({"fails": fails, "diverges": diverges}))
     return path
 
 
@@ -31,6 +32,13 @@ def test_a_rank_that_dies_without_a_word_shows_its_output(tmp_path):
     one = RanksConfig(ranks=1, threads=1)
     with pytest.raises(RankError, match=r"(?s)no traceback.*No module named"):
         launch.run("no.such.module", job(tmp_path, fails=-1), one, lambda event: None)
+
+
+def test_an_end_that_was_meant_has_its_message_and_exit_code_and_no_traceback(tmp_path):
+    with pytest.raises(RankError) as caught:
+        launch.run("tests.components.some_rank", job(tmp_path, fails=-1, diverges=True), TWO, print)
+    assert str(caught.value) == "3 steps in a row were not finite"
+    assert caught.value.exit_code == DivergedError.exit_code == 76
 
 
 def test_a_listener_that_fails_ends_the_ranks(tmp_path):

@@ -1,5 +1,6 @@
 """The runner around a stage: reuse by digest, gates, failures recorded, nothing half written."""
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from components import contracts, records, store
 from components.contracts import ContractError
+from components.launch import RankError
 from components.runner import GateError, run_stage
 from components.settings import Settings
 from model.config import Config
@@ -242,3 +244,42 @@ def test_a_task_does_not_begin_once_the_run_was_stopped(tmp_path, settings):
             shout, {}, [], out(tmp_path, "Labels"), NumberConfig(n=1), settings.model_dump_json()
         )
     assert not (settings.store_root / "stages").exists()
+
+
+def climb(labels: Path, config: NumberConfig, events: Events, scratch: Path) -> None:
+    """Takes a step an attempt, and is killed before the third."""
+    steps = scratch / "savepoints" / "steps"
+    steps.parent.mkdir(exist_ok=True)
+    done = int(steps.read_text()) if steps.exists() else 0
+    (scratch / "kept").mkdir(exist_ok=True)
+    (scratch / "kept" / f"step-{done}").touch()
+    steps.write_text(str(done + 1))
+    if done < 2:
+        raise KeyboardInterrupt(f"after step {done + 1}")
+    events(Event(step=done, total_steps=3, message=f"went on after step {done}"))
+    contracts.write([], labels, contracts.LABELS)
+
+
+def test_scratch_outlives_a_killed_attempt_and_goes_after_the_commit(tmp_path, settings):
+    for attempt in range(3):
+        mine = settings.model_copy(update={"run_id": f"{settings.run_id}-{attempt}"})
+        with pytest.raises(KeyboardInterrupt) if attempt < 2 else contextlib.nullcontext():
+            run_stage(
+                climb, {}, [], out(tmp_path, "Labels"), NumberConfig(n=1), mine.model_dump_json()
+            )
+    progress = (mine.run_folder / "progress.jsonl").read_text()
+    assert "went on after step 2" in progress
+    (scratch,) = (settings.store_root / "scratch").iterdir()
+    assert sorted(path.name for path in scratch.iterdir()) == ["kept", "key.json"]
+    assert len(list((scratch / "kept").iterdir())) == 3
+
+
+def test_the_exit_code_of_ranks_is_recorded(tmp_path, settings):
+    def diverged(labels: Path, config: NumberConfig) -> None:
+        raise RankError("not finite", 76)
+
+    with pytest.raises(RankError):
+        run_stage(
+            diverged, {}, [], out(tmp_path, "Labels"), NumberConfig(n=1), settings.model_dump_json()
+        )
+    assert records.read_stages(settings.run_folder)[0].exit_code == 76

@@ -93,6 +93,46 @@ def test_a_gradient_that_is_no_number_is_skipped_and_counted():
     assert all(bool(p.isfinite().all()) for p in engine.finished().parameters())
 
 
+class _Flawed(PlainEngine):
+    """A loss that is no number in one step, on the way to a gradient that would be finite."""
+
+    def __init__(self, step, config):
+        super().__init__(tiny.lm(), config)
+        self.flawed, self.steps, self.at_rest = step, 0, []
+
+    def sums(self, example):
+        found_S = super().sums(example)
+        return found_S + float("inf") if self.steps == self.flawed else found_S
+
+    def step(self, lr):
+        before = _state(self)
+        norm = super().step(lr)
+        if self.steps == self.flawed:
+            self.at_rest = [torch.equal(a, b) for a, b in zip(before, _state(self), strict=True)]
+        self.steps += 1
+        return norm
+
+
+def _state(engine):
+    """Copies of weights and of both moments."""
+    moments = [
+        value.clone() for kept in engine._optimizer.state.values() for value in kept.values()
+    ]
+    return [parameter.detach().clone() for parameter in engine.lm.parameters()] + moments
+
+
+def test_a_skipped_step_changes_neither_weights_nor_moments_though_its_gradient_was_finite():
+    config = tiny.training(5, validations=1)
+    engine = _Flawed(3, config)
+    told: list[Event] = []
+    history = fit(engine, config, tiny.batch_at, [tiny.batch()], told.append)
+    assert history.n_skipped == 1
+    assert engine.at_rest
+    assert all(engine.at_rest)
+    (said,) = [event.message for event in told if event.message]
+    assert said.startswith("step 3 was skipped: its loss or gradient was not finite (1 in a row")
+
+
 def test_too_many_in_a_row_stop_with_advice():
     config = tiny.training(10, patience_non_finite=2)
     with pytest.raises(DivergedError, match=r"3 steps in a row.*lower\s+optim.peak_lr"):
