@@ -1,46 +1,21 @@
 """What each stage of Atlas is told."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt
 
+from components.cutting_config import CutConfig
 from components.endpoints import LanguageModelEndpoint, LocalModel
 from model.config import Config
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class ChunkConfig(Config):
-    """How documents are cut. Lengths are word pieces of the encoder."""
-
-    encoder: str
-    """Whose word pieces are counted; the encoder that will embed the chunks."""
-
-    target_min: PositiveInt = 96
-    target_max: PositiveInt = 128
-    """A chunk of this length takes no more, whatever follows."""
-
-    hard_max: PositiveInt = 256
-    """No chunk is longer."""
-
-    min_wordpieces: PositiveInt = 16
-    """A shorter piece joins a neighbour: a heading what follows, a tail what was before."""
-
-    max_chars_per_wordpiece: PositiveInt = 8
-    """Text with fewer pieces than this counts by its characters: encoders skip what is junk."""
+class ChunkConfig(CutConfig):
+    """How documents are cut."""
 
     code_domains: tuple[str, ...] = ("code",)
     """Documents of these domains are cut between definitions."""
-
-    @model_validator(mode="after")
-    def _lengths_rise(self) -> Self:
-        lengths = (self.min_wordpieces, self.target_min, self.target_max, self.hard_max)
-        if list(lengths) != sorted(lengths):
-            raise ValueError(
-                f"min_wordpieces, target_min, target_max, hard_max are {lengths}, but each must be "
-                f"at least the one before it"
-            )
-        return self
 
 
 class EmbedConfig(Config):

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from components import contracts, embedding, hashing
-from components.atlas.chunking import Piece, chunk, cut
+from components.atlas.chunking import chunk
 from components.atlas.config import ChunkConfig
+from components.cutting import Piece, cut
 
 SMALL = ChunkConfig(
     encoder=hashing.NAME, target_min=6, target_max=9, hard_max=14, min_wordpieces=3,

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from components.atlas.boundaries import levels
+from components.boundaries import levels
 
 
 def pieces(text: str, level: int, *, is_code: bool = False) -> list[str]:
