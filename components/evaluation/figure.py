@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from components.evaluation.scores import Score
+from components.scores import Score
 
 BLUE, ORANGE, GREY = "#0b6e99", "#d9730d", "#8a8a86"
 

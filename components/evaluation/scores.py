@@ -10,103 +10,22 @@ Each score answers to one condition of an inherently interpretable model, or to 
 """
 
 import math
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from components.evaluation.alignment import Alignment
+from components.alignment import Alignment
 from components.evaluation.concepts import Recognition
-from components.evaluation.config import EvaluateConfig
 from components.evaluation.reading import Ledger, Reading
-from model.config import Config
-from model.intervals import Interval, by_group, intervals, ratio_interval
+from components.scores import Condition, Score, Scorer, Scores, scored
+from model.intervals import by_group, intervals
 from model.likelihood import Estimate
 from model.metrics import concept_nats, presence
 
 Floats = NDArray[np.float64]
 
-Condition = Literal[
-    "capability", "nativeness", "agreement", "validity", "interpretation", "coverage"
-]
-
 NORMAL_95 = 1.96
-
-
-class Score(Config):
-    """One measured number. `low` and `high` bound its 95% interval."""
-
-    value: float
-    n: int
-    n_of: str
-    """What is counted and, for intervals, resampled: documents, sequences, concepts, tokens."""
-
-    low: float
-    high: float
-    unit: str
-    condition: Condition
-    note: str = ""
-
-
-Scores = dict[str, Score]
-
-
-class Scorer:
-    """Turns sums and samples into scores at one number of draws and one seed."""
-
-    def __init__(self, config: EvaluateConfig) -> None:
-        self._config = config
-
-    def ratio(
-        self, above_G: Floats, below_G: Floats, unit: str, condition: Condition, note: str = ""
-    ) -> Score:
-        """Σ above / Σ below over documents, resampled by document."""
-        found = ratio_interval(
-            above_G, below_G, draws=self._config.bootstrap_draws, seed=self._config.seed
-        )
-        return scored(found, "documents", unit, condition, note)
-
-    def mean(
-        self, value_G: Floats, n_of: str, unit: str, condition: Condition, note: str = ""
-    ) -> Score:
-        """Mean of independent values."""
-        found = ratio_interval(
-            value_G,
-            np.ones_like(value_G),
-            draws=self._config.bootstrap_draws,
-            seed=self._config.seed,
-        )
-        return scored(found, n_of, unit, condition, note)
-
-    def base_rates(self, label_SK: Tensor, document_S: NDArray[np.int64]) -> tuple[Score, Score]:
-        """Concept loss of one constant, and of one constant a concept."""
-        numbers, document_S = np.unique(document_S, return_inverse=True)
-        labels_GK = np.zeros((len(numbers), label_SK.shape[1]))
-        np.add.at(labels_GK, document_S, label_SK.numpy().astype(np.float64))
-        chunks_G1 = np.bincount(document_S).astype(np.float64)[:, None]
-
-        def entropies(weight_WG: Floats) -> Floats:
-            rate_WK = (weight_WG @ labels_GK) / (weight_WG @ chunks_G1)
-            one_W = _entropy(rate_WK.mean(axis=1))
-            return np.stack([one_W, _entropy(rate_WK).mean(axis=1)], axis=1)
-
-        found = intervals(
-            entropies, len(numbers), draws=self._config.bootstrap_draws, seed=self._config.seed
-        )
-        unit = "nats per chunk and concept"
-        return (
-            scored(found[0], "documents", unit, "interpretation", "one base rate for all"),
-            scored(found[1], "documents", unit, "interpretation", "each concept's own rate"),
-        )
-
-
-def scored(found: Interval, n_of: str, unit: str, condition: Condition, note: str = "") -> Score:
-    """An interval as a score."""
-    return Score(
-        value=found.value, n=found.n_groups, n_of=n_of, low=found.low, high=found.high,
-        unit=unit, condition=condition, note=note,
-    )  # fmt: skip
 
 
 def of_estimate(found: Estimate) -> Score:
@@ -215,7 +134,7 @@ def of_concepts(
     n_documents = int(document_S.max()) + 1
     nats_G = by_group(nats_S, document_S, n_documents)
     chunks_G = by_group(np.ones(len(document_S)), document_S, n_documents)
-    one_rate, own_rates = scorer.base_rates(label_SK, document_S)
+    one_rate, own_rates = _base_rates(label_SK, document_S, scorer)
     active_K = (presence(absence_SK) > 0.5).any(dim=0).double().numpy()
     return {
         "concept_loss_nats": scorer.ratio(
@@ -277,6 +196,28 @@ def of_alignment(found: Alignment, judge: str, scorer: Scorer) -> Scores:
             f"{note}; own against wrong, 0.5 is chance",
         ),
     }
+
+
+def _base_rates(
+    label_SK: Tensor, document_S: NDArray[np.int64], scorer: Scorer
+) -> tuple[Score, Score]:
+    """Concept loss of one constant, and of one constant a concept."""
+    numbers, document_S = np.unique(document_S, return_inverse=True)
+    labels_GK = np.zeros((len(numbers), label_SK.shape[1]))
+    np.add.at(labels_GK, document_S, label_SK.numpy().astype(np.float64))
+    chunks_G1 = np.bincount(document_S).astype(np.float64)[:, None]
+
+    def entropies(weight_WG: Floats) -> Floats:
+        rate_WK = (weight_WG @ labels_GK) / (weight_WG @ chunks_G1)
+        one_W = _entropy(rate_WK.mean(axis=1))
+        return np.stack([one_W, _entropy(rate_WK).mean(axis=1)], axis=1)
+
+    found = intervals(entropies, len(numbers), draws=scorer.draws, seed=scorer.seed)
+    unit = "nats per chunk and concept"
+    return (
+        scored(found[0], "documents", unit, "interpretation", "one base rate for all"),
+        scored(found[1], "documents", unit, "interpretation", "each concept's own rate"),
+    )
 
 
 def _entropy(rate: Floats) -> Floats:

@@ -15,15 +15,13 @@ import numpy as np
 import torch
 
 from components import contracts, embedding
+from components.alignment import Alignment, Card, cards_of, judge
 from components.evaluation import figure
-from components.evaluation.alignment import Alignment, Card, judge
 from components.evaluation.concepts import Recognition, recognise
 from components.evaluation.config import EvaluateConfig
 from components.evaluation.held_out import HeldOut
 from components.evaluation.reading import Floats, Ledger, Reading, read, read_clean, unigram_nats
 from components.evaluation.scores import (
-    Scorer,
-    Scores,
     of_agreement,
     of_alignment,
     of_bytes,
@@ -34,14 +32,14 @@ from components.evaluation.scores import (
     of_parts,
     of_recognition,
 )
+from components.scores import Scorer, Scores
 from components.tokens import TokenStream
 from model import checkpoint as checkpoints
 from model.diffusion import Batch
 from model.estimators import DiffusionEstimator, Estimator
 from model.language_model import LanguageModel
 from model.likelihood import estimate, token_nats
-from model.metrics import presence, top_tokens
-from model.tokenizer import Tokenizer
+from model.metrics import presence
 
 
 def evaluate(checkpoint: Path, tokens: Path, scores: Path, config: EvaluateConfig) -> int:
@@ -51,7 +49,7 @@ def evaluate(checkpoint: Path, tokens: Path, scores: Path, config: EvaluateConfi
     stream = TokenStream(tokens)
     _check(lm, stream, config)
     held_out = HeldOut(stream, config.splits, config.length)
-    scorer = Scorer(config)
+    scorer = Scorer(config.bootstrap_draws, config.seed)
     reading = read(lm, held_out, config, unigram_nats(stream, config))
     suffix = "" if lm.config.backbone.attention == "causal" else "_rate_0.5"
 
@@ -181,7 +179,7 @@ def _concepts(
         )
         for each_SK in (absence_SK, clean_SK)
     )
-    cards = _cards(lm, checkpoint, config)
+    cards = cards_of(lm, checkpoint, config.alignment_concepts, n_tokens=config.alignment_tokens)
     embedder = embedding.load(config.embedder)
     aligned = judge(cards, embedder.embed)
     return _Study(
@@ -195,31 +193,6 @@ def _concepts(
         alignment=aligned,
         active_K=presence(absence_SK).amax(dim=0).double().numpy(),
     )
-
-
-def _cards(lm: LanguageModel, checkpoint: Path, config: EvaluateConfig) -> list[Card]:
-    """Names and descriptions of the library, beside each concept's top tokens."""
-    library = json.loads((checkpoint / "concepts.json").read_text())["concepts"]
-    n_judged = min(config.alignment_concepts, len(library))
-    chosen = np.linspace(0, len(library) - 1, n_judged).round().astype(int).tolist()
-    tokenizer = Tokenizer(checkpoint / "tokenizer.json")
-    ids = [int(library[place]["concept_id"]) for place in chosen]
-    found_KJ = top_tokens(lm, ids, config.alignment_tokens, list(tokenizer.special_names))
-    return [
-        Card(
-            concept_id=concept,
-            name=str(library[place]["name"]),
-            description=str(library[place]["description"]),
-            tokens=_readable(tokenizer.pieces(row_J.tolist())),
-        )
-        for place, concept, row_J in zip(chosen, ids, found_KJ, strict=True)
-    ]
-
-
-def _readable(pieces: list[str]) -> str:
-    """Pieces with a letter or digit; halves of a character and punctuation say nothing."""
-    words = [piece.strip() for piece in pieces]
-    return " ".join(word for word in words if any(map(str.isalnum, word)) and "\ufffd" not in word)
 
 
 def _write_concepts(study: _Study, path: Path) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.evaluation.alignment import Card, judge
+from components.alignment import Card, judge
 from components.evaluation.concepts import recognise
 
 DOCUMENT_S = np.repeat(np.arange(10), 4)

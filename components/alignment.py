@@ -8,11 +8,17 @@ Shape suffixes used in this file:
     K judged concept
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from model.language_model import LanguageModel
+from model.metrics import top_tokens
+from model.tokenizer import Tokenizer
 
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -27,6 +33,26 @@ class Card:
     name: str
     description: str
     tokens: str
+
+
+def cards_of(lm: LanguageModel, checkpoint: Path, n_concepts: int, *, n_tokens: int) -> list[Card]:
+    """Names and descriptions of a checkpoint's library, evenly spread over it, beside the tokens
+    that `lm` lets each concept raise most."""
+    library = json.loads((checkpoint / "concepts.json").read_text())["concepts"]
+    n_judged = min(n_concepts, len(library))
+    chosen = np.linspace(0, len(library) - 1, n_judged).round().astype(int).tolist()
+    tokenizer = Tokenizer(checkpoint / "tokenizer.json")
+    ids = [int(library[place]["concept_id"]) for place in chosen]
+    found_KJ = top_tokens(lm, ids, n_tokens, list(tokenizer.special_names))
+    return [
+        Card(
+            concept_id=concept,
+            name=str(library[place]["name"]),
+            description=str(library[place]["description"]),
+            tokens=_readable(tokenizer.pieces(row_J.tolist())),
+        )
+        for place, concept, row_J in zip(chosen, ids, found_KJ, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -55,3 +81,9 @@ def judge(cards: Sequence[Card], embed: Embed) -> Alignment:
         shuffled_K=(cosine_KK.sum(axis=1) - own_K) / (n_cards - 1),
         auroc_K=(farther_K + equal_K / 2) / (n_cards - 1),
     )
+
+
+def _readable(pieces: list[str]) -> str:
+    """Pieces with a letter or digit; halves of a character and punctuation say nothing."""
+    words = [piece.strip() for piece in pieces]
+    return " ".join(word for word in words if any(map(str.isalnum, word)) and "\ufffd" not in word)
