@@ -84,7 +84,7 @@ LIFTED_WORDS = Contract(
     _columns(concept_id=_I32, token_id=_I32, log_odds=_F32, support=_I64),
 )  # fmt: skip
 MESSAGES = Contract(
-    "Messages", "1.0.0", "ingest",
+    "Messages", "1.0.0", "converse",
     _columns(
         conversation_id=_STR,
         messages=pa.list_(pa.struct([pa.field("role", _STR), pa.field("content", _STR)])),

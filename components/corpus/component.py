@@ -1,10 +1,10 @@
-"""The KFP face of the corpus stage."""
+"""The KFP faces of the corpus stages."""
 
 from kfp import dsl
 from kfp.dsl import Output
 
 from components import images
-from components.artifacts import Documents
+from components.artifacts import Documents, Messages
 
 
 @dsl.component(base_image=images.CPU, install_kfp_package=False)
@@ -15,3 +15,13 @@ def ingest(documents: Output[Documents], config: str, settings: str) -> None:
     from components.runner import run_stage
 
     run_stage(ingest, {}, [], documents, CorpusConfig.model_validate_json(config), settings)
+
+
+@dsl.component(base_image=images.CPU, install_kfp_package=False)
+def converse(messages: Output[Messages], config: str, settings: str) -> None:
+    """Read the sources of conversations into messages."""
+    from components.corpus.config import ConverseConfig
+    from components.corpus.conversations import converse
+    from components.runner import run_stage
+
+    run_stage(converse, {}, [], messages, ConverseConfig.model_validate_json(config), settings)

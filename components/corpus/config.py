@@ -1,4 +1,5 @@
-"""What the corpus is made of: sources, limits on documents, duplicates and splits."""
+"""What the corpus is made of: sources, limits on documents, duplicates and splits; and what
+conversations are made of."""
 
 import hashlib
 from pathlib import Path
@@ -110,6 +111,55 @@ class CorpusConfig(Config):
         """Names of the pinned packages these sources read."""
         readers = [source.reader for source in self.sources if isinstance(source, PackageSource)]
         return tuple(name for reader in readers for name in READER_PACKAGES[reader])
+
+
+class EncyclopediaConversations(Config):
+    """One question and answer an article: its title and description, its extract."""
+
+    kind: Literal["encyclopedia"] = "encyclopedia"
+    max_conversations: PositiveInt
+    """Articles come in the order of their hash."""
+
+
+class JsonlConversations(Config):
+    """A file with one conversation a line: `messages`, a list of {role, content}.
+
+    `conversation_id`, `source` and `licence` are used if there.
+    """
+
+    kind: Literal["jsonl"] = "jsonl"
+    path: str
+    digest: str = ""
+    """SHA-256 of the file, so that a changed file is another set of messages. `of` sets it; empty:
+    whatever is there."""
+
+    licence: str = "unknown"
+    max_conversations: PositiveInt = 10**9
+
+    @classmethod
+    def of(cls, path: Path, licence: str = "unknown") -> Self:
+        """The file as it is now."""
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return cls(path=str(path), digest=digest, licence=licence)
+
+
+ConversationSource = Annotated[
+    EncyclopediaConversations | JsonlConversations, Field(discriminator="kind")
+]
+
+
+class ConverseConfig(Config):
+    """Everything `converse` is told."""
+
+    sources: tuple[ConversationSource, ...] = Field(min_length=1)
+    seed: int = 0
+    """Chooses the wording of questions that are made here."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Names of the pinned packages these sources read."""
+        kinds = {source.kind for source in self.sources}
+        return READER_PACKAGES["encyclopedia"] if "encyclopedia" in kinds else ()
 
 
 def folder_digest(folder: Path) -> str:

@@ -91,6 +91,20 @@ class TokenBounds(Config):
     max_concepts_per_span: PositiveInt = 16
 
 
+class MessageBounds(Config):
+    """Messages@1."""
+
+    min_conversations: PositiveInt = 200
+    min_distinct_answers: PositiveInt = 100
+    """One answer to every question teaches that answer."""
+
+    max_messages: PositiveInt = 100
+    """Of one conversation."""
+
+    max_control_share: Share = 0.02
+    """Control and replacement characters in one message."""
+
+
 class CheckConfig(Config):
     """Bounds by contract, and how many bad rows a report names."""
 
@@ -101,6 +115,7 @@ class CheckConfig(Config):
     labels: LabelBounds = LabelBounds()
     lifted: LiftedBounds = LiftedBounds()
     tokens: TokenBounds = TokenBounds()
+    messages: MessageBounds = MessageBounds()
 
     n_bad_rows: PositiveInt = 20
     """Offending rows named for each broken rule."""

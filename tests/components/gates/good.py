@@ -17,6 +17,7 @@ from components.gates.config import (
     DocumentBounds,
     LabelBounds,
     LiftedBounds,
+    MessageBounds,
     TagBounds,
     TokenBounds,
 )
@@ -37,6 +38,7 @@ CONFIG = CheckConfig(
     ),
     lifted=LiftedBounds(min_words=3, min_concepts=2, min_support=5, max_words_per_concept=2),
     tokens=TokenBounds(min_train_tokens=8, min_domains=2, max_concepts_per_span=2),
+    messages=MessageBounds(min_conversations=3, min_distinct_answers=2, max_messages=5),
 )  # fmt: skip
 
 
@@ -103,6 +105,16 @@ def spans() -> list[Row]:
     ]  # fmt: skip
 
 
+def messages() -> list[Row]:
+    roles = [("user", "assistant"), ("system", "user", "assistant"), ("user", "assistant") * 2]
+    return [
+        {"conversation_id": f"c{i}", "source": "a source", "licence": "CC0-1.0",
+         "messages": [{"role": role, "content": f"{role} {i} {at}"}
+                      for at, role in enumerate(spoken)]}
+        for i, spoken in enumerate(roles)
+    ]  # fmt: skip
+
+
 FILES: dict[str, dict[str, object]] = {
     "Tags": {"sample.json": {"tagged": [0, 2, 3], "parse_failed": [1]}},
     "Concepts": {"library.json": {"n_concepts": 3}, "centroids.npy": np.zeros((3, 2), np.float32)},
@@ -117,7 +129,7 @@ FILES: dict[str, dict[str, object]] = {
 
 ROWS: dict[str, Callable[[], list[Row]]] = {
     "Documents": documents, "Chunks": chunks, "Tags": tags, "Concepts": concepts,
-    "Labels": labels, "LiftedWords": lifted, "Tokens": spans,
+    "Labels": labels, "LiftedWords": lifted, "Tokens": spans, "Messages": messages,
 }  # fmt: skip
 
 

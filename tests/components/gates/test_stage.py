@@ -66,6 +66,10 @@ def _everywhere(column: str, value: object) -> Change:
     return lambda rows: [row.__setitem__(column, value) for row in rows]
 
 
+def _said(roles: str, content: str = "a") -> list[Row]:
+    return [{"role": role, "content": content} for role in roles.split()]
+
+
 BREAKS: list[tuple[str, str, Change]] = [
     ("Documents", "title_present", _everywhere("title", None)),
     ("Documents", "doc_id_unique", _set(1, doc_id="d0")),
@@ -130,6 +134,21 @@ BREAKS: list[tuple[str, str, Change]] = [
     ("Tokens", "unlabelled_has_no_concepts", _set(0, labelled=False)),
     ("Tokens", "labelled_share", _set(4, labelled=False)),
     ("Tokens", "n_token_domains", _everywhere("domain", "mathematics")),
+    ("Messages", "conversation_id_unique", _set(1, conversation_id="c0")),
+    ("Messages", "licence_present", _set(1, licence=None)),
+    ("Messages", "messages_per_conversation", _set(0, messages=[])),
+    ("Messages", "messages_per_conversation", _set(0, messages=_said("user assistant " * 3))),
+    ("Messages", "last_role_present", _set(0, messages=None)),
+    ("Messages", "assistant_has_the_last_word", _set(0, messages=_said("user assistant user"))),
+    ("Messages", "role_known", _set(0, messages=_said("human assistant"))),
+    ("Messages", "role_present", _set(0, messages=[{"role": None, "content": "a"}])),
+    ("Messages", "roles_alternate", _set(0, messages=_said("user user assistant"))),
+    ("Messages", "roles_alternate", _set(0, messages=_said("user system assistant"))),
+    ("Messages", "content_present", _set(0, messages=[{"role": "user", "content": None}])),
+    ("Messages", "content_not_blank", _set(2, messages=_said("user assistant", content=" \n"))),
+    ("Messages", "content_readable", _set(2, messages=_said("user assistant", content="\x00a"))),
+    ("Messages", "n_conversations", lambda rows: rows.pop()),
+    ("Messages", "n_distinct_answers", _everywhere("messages", _said("user assistant"))),
 ]
 
 
