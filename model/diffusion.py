@@ -4,7 +4,8 @@
            asked for at its own position
     ar     nothing is hidden; every position is asked for the token after it
 
-BOS and padding are never masked and never asked for.
+BOS and padding are never masked and never asked for. In a conversation, neither is the prompt: the
+answer alone is noisy, and what fills its last block is hidden with it but asked for only in part.
 
 Shape suffixes used in this file:
     B batch   T position   C chunk of the batch   M place for a concept   N block of a sequence
@@ -22,6 +23,17 @@ from model.draws import Purpose, uniforms
 
 Rates = Callable[[Tensor], Tensor]
 """Noise rates in (0, 1], one for each uniform number in [0, 1)."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Where sequences are answers to prompts: all else is read whole and never asked for."""
+
+    hideable_BT: Tensor
+    """bool: the answer and what fills its last block."""
+
+    askable_BT: Tensor
+    """bool: of these, what the network shall learn to write."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +55,34 @@ class Batch:
     sample_ids_B: Tensor
     """int64: names of the sequences; their noise depends on nothing else but seed and step."""
 
+    answers: Answers | None = None
+    """None: plain text, in which everything is asked for."""
+
     def __len__(self) -> int:
         return len(self.ids_BT)
 
     def part(self, rows: slice) -> "Batch":
         """Some of the sequences, with the chunk tables of all."""
+        answers = self.answers
+        if answers is not None:
+            answers = Answers(answers.hideable_BT[rows], answers.askable_BT[rows])
         return replace(
             self,
+            answers=answers,
             ids_BT=self.ids_BT[rows],
             chunk_BT=self.chunk_BT[rows],
             sample_ids_B=self.sample_ids_B[rows],
         )
+
+    def hideable(self, config: LanguageModelConfig) -> Tensor:
+        """Positions that may be masked (B, T)."""
+        plain_BT = (self.ids_BT != config.bos_id) & (self.ids_BT != config.pad_id)
+        return plain_BT if self.answers is None else plain_BT & self.answers.hideable_BT
+
+    def askable(self, config: LanguageModelConfig) -> Tensor:
+        """Positions whose token may be asked for (B, T)."""
+        plain_BT = self.hideable(config)
+        return plain_BT if self.answers is None else plain_BT & self.answers.askable_BT
 
 
 @dataclass(frozen=True)
@@ -102,24 +131,26 @@ def corrupt(
     rate_BN = rates(draw(n_blocks if per == "block" else 1, Purpose.RATE)).expand(-1, n_blocks)
     rate_BT = rate_BN.repeat_interleave(block, dim=1)[:, :length]
 
-    allowed_BT = (batch.ids_BT != config.bos_id) & (batch.ids_BT != config.pad_id)
+    hideable_BT, askable_BT = batch.hideable(config), batch.askable(config)
     if clean_prefix > 0 and n_blocks > 1:
         first_BT = torch.arange(length) // block < _whole_blocks(draw, clean_prefix, n_blocks)
-        allowed_BT &= ~first_BT
+        hideable_BT, askable_BT = hideable_BT & ~first_BT, askable_BT & ~first_BT
         rate_BT = rate_BT.masked_fill(first_BT, 0.0)
 
     score_BT = draw(length, Purpose.MASK)
-    masked_BT = (score_BT < rate_BT) & allowed_BT
-    masked_BT |= _nearest(score_BT, allowed_BT) & ~masked_BT.any(dim=1, keepdim=True)
-    noisy_BT = batch.ids_BT.masked_fill(masked_BT, config.mask_id)
-    return Corrupted(noisy_BT, masked_BT, batch.ids_BT, rate_BT)
+    hidden_BT = (score_BT < rate_BT) & hideable_BT
+    asks_none_B1 = ~(hidden_BT & askable_BT).any(dim=1, keepdim=True)
+    hidden_BT |= _nearest(score_BT, askable_BT) & asks_none_B1
+    noisy_BT = batch.ids_BT.masked_fill(hidden_BT, config.mask_id)
+    return Corrupted(noisy_BT, hidden_BT & askable_BT, batch.ids_BT, rate_BT)
 
 
 def next_tokens(batch: Batch, config: LanguageModelConfig) -> Corrupted:
     """The question of the AR families: nothing hidden, targets shifted by one."""
     ids_BT = batch.ids_BT
     target_BT = torch.cat([ids_BT[:, 1:], torch.full_like(ids_BT[:, :1], config.pad_id)], dim=1)
-    asked_BT = (target_BT != config.pad_id) & (target_BT != config.bos_id)
+    asked_BT = batch.askable(config).roll(-1, dims=1)
+    asked_BT[:, -1] = False
     return Corrupted(ids_BT, asked_BT, target_BT, torch.ones(ids_BT.shape))
 
 

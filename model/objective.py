@@ -249,8 +249,7 @@ def counts(example: Example, lm: LanguageModel, config: ObjectiveConfig) -> Tens
         case "block_mean":
             n_language = float((_per_block(masked_BT, lm.config.backbone.block) > 0).sum())
         case "elbo":
-            specials = (batch.ids_BT == lm.config.pad_id) | (batch.ids_BT == lm.config.bos_id)
-            n_language = float((~specials).sum())
+            n_language = float(batch.askable(lm.config).sum())
     counts_S = torch.zeros(len(Term))
     counts_S[Term.LANGUAGE], counts_S[Term.NLL] = n_language, n_rows
     counts_S[NLL_BINS] = torch.bincount(_noise_bin(example.asked), minlength=N_NOISE_BINS).float()
