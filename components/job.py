@@ -40,6 +40,10 @@ class Job(Config):
     validation_sequences: PositiveInt
     zero: ZeroConfig
 
+    trained_eos: PositiveInt | None = None
+    """Where the tokens are conversations: EOS asked for behind each answer, beside which nothing
+    but the answer is. None: the tokens are plain text, and all are asked for."""
+
     scratch: str = ""
     """Folder of the run's savepoints; empty: none are made."""
 
@@ -63,6 +67,7 @@ class Job(Config):
             "prevalence": self.prevalence,
             "domain_weights": self.domain_weights,
             "validation_sequences": self.validation_sequences,
+            "trained_eos": self.trained_eos,
             "tokens": self.tokens_digest,
             "lifted": contracts.manifest_of(Path(self.lifted)).digest if self.lifted else "",
         }

@@ -6,7 +6,6 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from components import launch, lifted, loader, savepoints
@@ -16,6 +15,7 @@ from components.loader import Batches
 from components.optimisation import HISTORY_FILE, tokens_per_chunk
 from components.savepoints import Savepoint
 from components.tokens import TokenStream
+from components.windows import asked_of, held_out
 from model import checkpoint
 from model.curve import History
 from model.diffusion import Batch
@@ -40,7 +40,7 @@ def work(job: Job, events: Events) -> None:
         rank=engine.rank,
         world=engine.world,
     )
-    history = _kept(job, engine, batches, held_out(job, stream), events)
+    history = _kept(job, engine, batches, stream, events)
     lm = engine.finished()
     if engine.rank == 0:
         folder = Path(job.folder)
@@ -52,12 +52,17 @@ def work(job: Job, events: Events) -> None:
 
 
 def _kept(
-    job: Job, engine: ZeroEngine, batches: Batches, valid: list[Batch], events: Events
+    job: Job, engine: ZeroEngine, batches: Batches, stream: TokenStream, events: Events
 ) -> History:
     """Train, and keep the run's state on the way if the job has a place for it."""
+
+    def batch_at(step: int) -> Batch:
+        return asked_of(batches.batch(step), job, stream)
+
+    valid = held_out(job, stream)
     words = lifted.table(Path(job.lifted), job.prevalence) if job.lifted else None
     if not job.scratch:
-        return fit(engine, job.training, batches.batch, valid, events, lifted=words)
+        return fit(engine, job.training, batch_at, valid, events, lifted=words)
     scratch = Path(job.scratch)
     start = Savepoint.at(Path(job.savepoint)) if job.savepoint else None
     if start is not None and start.folder.is_relative_to(scratch):
@@ -71,7 +76,7 @@ def _kept(
         events,
     )
     try:
-        return fit(engine, job.training, batches.batch, valid, events, keeper, words)
+        return fit(engine, job.training, batch_at, valid, events, keeper, words)
     except DivergedError as error:
         raise DivergedError(f"{error}. {_last_good(scratch, engine.rank)}") from error
     except StoppedError as error:
@@ -105,18 +110,6 @@ def network(job: Job, stream: TokenStream) -> LanguageModel:
     if lm.bottleneck is not None:
         lm.bottleneck.known.start_at(torch.tensor(job.prevalence), tokens_per_chunk(stream))
     return lm
-
-
-def held_out(job: Job, stream: TokenStream) -> list[Batch]:
-    """Fixed windows of the validation split, spread evenly over it."""
-    length, size = job.training.length, job.training.batch_sequences
-    n_windows = stream.n_windows("valid", length)
-    n_wanted = min(n_windows, job.validation_sequences)
-    places = np.linspace(0, n_windows - 1, n_wanted).round().astype(np.int64)
-    return [
-        stream.batch("valid", length, places[start : start + size])
-        for start in range(0, n_wanted, size)
-    ]
 
 
 def main() -> None:

@@ -68,7 +68,11 @@ def write_concepts(folder: Path) -> Path:
 
 
 def write_checkpoint(
-    folder: Path, tokens: Path, family: str = "cdlm_concept", n_known: int = len(CONCEPTS)
+    folder: Path,
+    tokens: Path,
+    family: str = "cdlm_concept",
+    n_known: int = len(CONCEPTS),
+    max_length: int = 4 * BLOCK,
 ) -> Path:
     """An untrained network for these tokens, or for a smaller library than theirs."""
     folder.mkdir(parents=True)
@@ -76,7 +80,7 @@ def write_checkpoint(
     network = NetworkConfig.model_validate(
         {
             "family": family, "width": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1,
-            "mlp_width": 24, "max_length": 4 * BLOCK, "block": BLOCK, "rank": 3,
+            "mlp_width": 24, "max_length": max_length, "block": BLOCK, "rank": 3,
         }
     )  # fmt: skip
     lm = LanguageModel(
