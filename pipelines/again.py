@@ -12,8 +12,9 @@ import components.atlas.component as atlas
 from components import records
 from components.attribution.component import attribute
 from components.contracts import Manifest
-from components.corpus.component import ingest
+from components.corpus.component import converse, ingest
 from components.evaluation.component import evaluate
+from components.finetuning.component import finetune
 from components.gates.component import check
 from components.index.component import build
 from components.midtraining.component import midtrain
@@ -32,7 +33,8 @@ COMPONENTS: dict[str, BaseComponent] = {
     "tag": atlas.tag, "canonicalise": atlas.canonicalise, "learn": atlas.learn,
     "annotate": atlas.annotate, "pack": pack, "lift": lift, "train": train, "midtrain": midtrain,
     "evaluate": evaluate, "measure": measure, "fit": fit, "build": build, "attribute": attribute,
-    "steer": steer, "promote": promote, "report": report,
+    "steer": steer, "converse": converse, "finetune": finetune, "promote": promote,
+    "report": report,
 }  # fmt: skip
 """The component of every stage, by the name of the stage's function."""
 
@@ -65,7 +67,8 @@ def only_stage(run_folder: Path, stage: str) -> GraphComponent:
     @dsl.pipeline(name=f"only-{record.stage}")
     def dag(settings: str) -> None:
         config = json.dumps(record.config)
-        fed = {name: _imported(found, bodies / name) for name, found in record.inputs.items()}
+        given = {name: found for name, found in record.inputs.items() if found}
+        fed = {name: _imported(found, bodies / name) for name, found in given.items()}
         fed |= {
             name: _imported([_gate_for(name, record)], bodies / name)
             for name in component.component_spec.inputs

@@ -6,8 +6,15 @@ from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
 from components.atlas.learning_config import AnnotateConfig, LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
 from components.attribution.config import AttributeConfig
-from components.corpus.config import CorpusConfig, FolderSource
+from components.corpus.config import (
+    ConverseConfig,
+    CorpusConfig,
+    FolderSource,
+    JsonlConversations,
+)
+from components.cutting_config import CutConfig
 from components.evaluation.config import EvaluateConfig
+from components.finetuning.config import ANSWER_NOISE, ANSWER_OBJECTIVE, FinetuneConfig
 from components.gates.config import (
     CheckConfig,
     ChunkBounds,
@@ -15,6 +22,7 @@ from components.gates.config import (
     DocumentBounds,
     LabelBounds,
     LiftedBounds,
+    MessageBounds,
     TagBounds,
     TokenBounds,
 )
@@ -32,7 +40,8 @@ from model.sampling_config import SamplingConfig
 from model.train_config import InterleavingConfig, ObjectiveConfig, OptimConfig, TrainingConfig
 from pipelines.recipe import Recipe
 
-_DOCUMENTS = Path(__file__).resolve().parent.parent / "tests" / "data"
+_TESTS = Path(__file__).resolve().parent.parent / "tests"
+_DOCUMENTS, _CONVERSATIONS = _TESTS / "data", _TESTS / "conversations" / "debug.jsonl"
 _RANKS = RanksConfig(ranks=1, threads=1)
 _GATES = CheckConfig(
     documents=DocumentBounds(min_documents=35),
@@ -45,6 +54,7 @@ _GATES = CheckConfig(
     labels=LabelBounds(min_labelled_chunks=60, min_concepts=8, max_commonest_concept_share=0.9),
     lifted=LiftedBounds(min_words=20, min_concepts=5),
     tokens=TokenBounds(min_train_tokens=5_000, min_labelled_share=0.5),
+    messages=MessageBounds(min_conversations=20, min_distinct_answers=20),
 )  # fmt: skip
 _NETWORK = NetworkConfig(
     width=32, n_layers=2, n_heads=4, n_kv_heads=2, mlp_width=64, max_length=64, block=16,
@@ -60,6 +70,15 @@ _MIDTRAINING = _TRAINING.model_copy(
         "n_tokens": 8 * 4 * 64, "objective": OBJECTIVE, "noise": NOISE,
         "optim": OptimConfig(peak_lr=1e-3, warmup=0.0, decay=1.0, decay_shape="linear"),
         "interleaving": InterleavingConfig(phases=2, phase=0.125, warmup=0.125),
+    }
+)  # fmt: skip
+_CUTTING: dict[str, int | str] = {
+    "encoder": "hashing", "target_min": 12, "target_max": 20, "hard_max": 40, "min_wordpieces": 4,
+}  # fmt: skip
+_FINETUNING = _TRAINING.model_copy(
+    update={
+        "n_tokens": 12 * 4 * 64, "objective": ANSWER_OBJECTIVE, "noise": ANSWER_NOISE,
+        "optim": OptimConfig(peak_lr=1e-3, warmup=0.1, decay=0.9, decay_shape="linear"),
     }
 )  # fmt: skip
 _LADDER = LadderConfig(
@@ -84,9 +103,7 @@ def debug() -> Recipe:
         corpus=CorpusConfig(sources=(documents,), valid_share=0.15, test_share=0.15),
         expected_concepts=20,
         gates=_GATES,
-        chunking=ChunkConfig(
-            encoder="hashing", target_min=12, target_max=20, hard_max=40, min_wordpieces=4
-        ),
+        chunking=ChunkConfig.model_validate(_CUTTING),
         embedding=EmbedConfig(encoder="hashing"),
         tagging=TagConfig(tagger="phrases", encoder="hashing", n_train=60, n_held_out=15),
         library=CanonicaliseConfig(
@@ -125,4 +142,11 @@ def debug() -> Recipe:
         ),
         registry=PromoteConfig(name="clearstory-debug"),
         report=ReportConfig(recipe="debug"),
+        conversations=ConverseConfig(
+            sources=(JsonlConversations.of(_CONVERSATIONS, licence="Apache-2.0"),)
+        ),
+        finetuning=FinetuneConfig(
+            training=_FINETUNING, cutting=CutConfig.model_validate(_CUTTING), ranks=_RANKS,
+            validation_sequences=8, alignment_concepts=20,
+        ),
     )  # fmt: skip

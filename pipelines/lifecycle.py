@@ -12,8 +12,9 @@ from kfp.dsl.pipeline_channel import PipelineChannel
 
 from components.atlas.component import annotate, canonicalise, chunk, embed, learn, tag
 from components.attribution.component import attribute
-from components.corpus.component import ingest
+from components.corpus.component import converse, ingest
 from components.evaluation.component import evaluate
+from components.finetuning.component import finetune
 from components.gates.component import check
 from components.index.component import build
 from components.midtraining.component import midtrain
@@ -39,6 +40,7 @@ class Atlas:
     chunks: PipelineChannel
     vectors: PipelineChannel
     concepts: PipelineChannel
+    annotator: PipelineChannel
     labels: PipelineChannel
     documents_checked: PipelineChannel
     labels_checked: PipelineChannel
@@ -93,6 +95,7 @@ def lifecycle(recipe: Recipe) -> GraphComponent:
             scores=scored.outputs["scores"], fit=law, attributions=attributions,
             steering=steered.outputs["steering"], version=version.outputs["version"],
             config=recipe.report.model_dump_json(), settings=settings,
+            **_finetuned(recipe, atlas, checkpoint, settings),
         )  # fmt: skip
         place(page, SMALL)
 
@@ -134,14 +137,15 @@ def _atlas(recipe: Recipe, settings: str) -> Atlas:
         config=recipe.annotator.model_dump_json(), settings=settings,
     )  # fmt: skip
     place(learned, SMALL)
+    annotator = learned.outputs["annotator"]
     labelled = annotate(
-        vectors=vectors, annotator=learned.outputs["annotator"],
+        vectors=vectors, annotator=annotator,
         config=recipe.labelling.model_dump_json(), settings=settings,
     )  # fmt: skip
     place(labelled, SMALL)
     labels = labelled.outputs["labels"]
     return Atlas(
-        documents, chunks, vectors, concepts, labels, documents_checked,
+        documents, chunks, vectors, concepts, annotator, labels, documents_checked,
         _checked(recipe, labels, settings),
     )  # fmt: skip
 
@@ -196,6 +200,24 @@ def _attributions(
     )  # fmt: skip
     place(traced, LARGE)
     return traced.outputs["attributions"]
+
+
+def _finetuned(
+    recipe: Recipe, atlas: Atlas, checkpoint: PipelineChannel, settings: str
+) -> dict[str, PipelineChannel]:
+    """What fine-tuning adds to the report's inputs; nothing where the recipe has none."""
+    if recipe.conversations is None or recipe.finetuning is None:
+        return {}
+    conversed = converse(config=recipe.conversations.model_dump_json(), settings=settings)
+    place(conversed, SMALL)
+    messages = conversed.outputs["messages"]
+    finetuned = finetune(
+        messages=messages, checkpoint=checkpoint, annotator=atlas.annotator,
+        checked=_checked(recipe, messages, settings),
+        config=recipe.finetuning.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(finetuned, LARGE)
+    return {"finetuning": finetuned.outputs["scores"]}
 
 
 def _checked(recipe: Recipe, artifact: PipelineChannel, settings: str) -> PipelineChannel:

@@ -1,14 +1,17 @@
 """What a recipe is: one config a stage, and what follows from them."""
 
-from pydantic import NonNegativeInt, PositiveInt
+from typing import Self
+
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
 from components.atlas.learning_config import AnnotateConfig, LearnConfig
 from components.atlas.library_config import CanonicaliseConfig
 from components.attribution.config import AttributeConfig
-from components.corpus.config import CorpusConfig, HubSource
+from components.corpus.config import ConverseConfig, CorpusConfig, HubSource
 from components.endpoints import LocalModel
 from components.evaluation.config import EvaluateConfig
+from components.finetuning.config import FinetuneConfig
 from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
 from components.midtraining.config import MidtrainConfig
@@ -63,15 +66,35 @@ class Recipe(Config):
     registry: PromoteConfig
     report: ReportConfig
 
+    conversations: ConverseConfig | None = None
+    """What fine-tuning reads. None, as `finetuning` is then: the run has no such stage."""
+
+    finetuning: FinetuneConfig | None = None
+
+    @model_validator(mode="after")
+    def _conversations_are_read(self) -> Self:
+        if (self.conversations is None) != (self.finetuning is None):
+            has, lacks = ("conversations", "finetuning")[:: 1 if self.conversations else -1]
+            raise ValueError(
+                f"the recipe {self.name} has {has} but no {lacks}; give it both or neither"
+            )
+        return self
+
     @property
     def packages(self) -> tuple[str, ...]:
         """Pinned packages that must be in the cache before the run."""
-        needed = [*self.corpus.packages, *_ENCODER_PACKAGES.get(self.embedding.encoder, ())]
+        conversations = self.conversations.packages if self.conversations else ()
+        needed = [
+            *self.corpus.packages,
+            *conversations,
+            *_ENCODER_PACKAGES.get(self.embedding.encoder, ()),
+        ]
         tagging, naming = self.tagging, self.library.naming
         asks_local_model = (
             tagging.tagger == "language_model" and isinstance(tagging.language_model, LocalModel)
         ) or (naming.namer == "language_model" and isinstance(naming.language_model, LocalModel))
-        return tuple([*needed, _MODEL_PACKAGE] if asks_local_model else needed)
+        needed += [_MODEL_PACKAGE] if asks_local_model else []
+        return tuple(dict.fromkeys(needed))
 
 
 def require_local(recipe: Recipe) -> None:

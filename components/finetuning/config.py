@@ -10,7 +10,7 @@ from model.config import Config
 from model.train_config import AlphaConfig, NoiseConfig, ObjectiveConfig, TrainingConfig
 from model.zero_config import ZeroConfig
 
-OBJECTIVE = ObjectiveConfig(
+ANSWER_OBJECTIVE = ObjectiveConfig(
     reduction="block_mean",
     concept_weight=0.5,
     reconstruction_weight=0.5,
@@ -24,7 +24,7 @@ OBJECTIVE = ObjectiveConfig(
 """Mid-training's, with the concept terms at half: they keep what is there. The paper leaves the
 weights open; 0.1 to 1 is sensible. Each block counts alike, short answers as much as long ones."""
 
-NOISE = NoiseConfig(kind="uniform", low=0.05, high=0.95)
+ANSWER_NOISE = NoiseConfig(kind="uniform", low=0.05, high=0.95)
 
 
 class FinetuneConfig(Config):
@@ -63,11 +63,16 @@ class FinetuneConfig(Config):
     bootstrap_draws: PositiveInt = Field(default=1000, ge=1000)
 
     @model_validator(mode="after")
-    def _prompts_are_clean_anyway(self) -> Self:
+    def _fits_conversations(self) -> Self:
         share = self.training.noise.clean_prefix
         if share:
             raise ValueError(
                 f"noise.clean_prefix is {share}, but a prompt is whole in every sequence and the "
                 f"blocks of an answer are what is asked for; set it to 0"
+            )
+        if self.training.interleaving is not None:
+            raise ValueError(
+                "training.interleaving is set, but conversations have no lifted words to steer "
+                "towards; leave it to mid-training and set it to null here"
             )
         return self

@@ -14,6 +14,7 @@ def report(
     fit: Input[artifacts.ScalingFit], attributions: Input[artifacts.Attributions],
     steering: Input[artifacts.SteeringReport], version: Input[artifacts.ModelVersion],
     report: Output[artifacts.Report], page: Output[HTML], config: str, settings: str,
+    finetuning: Input[artifacts.Scores] | None = None,
 ) -> None:  # fmt: skip
     """Tell the run on one page."""
     from components.report.config import ReportConfig
@@ -23,6 +24,7 @@ def report(
 
     inputs = {"documents": documents, "concepts": concepts, "labels": labels, "curve": curve,
               "midtraining_curve": midtraining_curve, "scores": scores, "fit": fit,
-              "attributions": attributions, "steering": steering, "version": version}  # fmt: skip
+              "attributions": attributions, "steering": steering, "version": version,
+              "finetuning": [] if finetuning is None else [finetuning]}  # fmt: skip
     run_stage(tell, inputs, [], report, ReportConfig.model_validate_json(config), settings)
     show(report.path, page.path)

@@ -17,6 +17,7 @@ from components.provenance import Provenance, trail
 from components.report import (
     corpus,
     cost,
+    finetuned,
     learning,
     library,
     lineage,
@@ -32,15 +33,20 @@ from components.report.inputs import Curve, Scores, as_json, manifest, read_curv
 def report(
     documents: Path, concepts: Path, labels: Path, curve: Path, midtraining_curve: Path,
     scores: Path, fit: Path, attributions: Path, steering: Path, version: Path,
-    written: Path, config: ReportConfig,
+    finetuning: Sequence[Path], written: Path, config: ReportConfig,
 ) -> None:  # fmt: skip
-    """Write `report.html` for people and `report.json` for programs."""
+    """Write `report.html` for people and `report.json` for programs.
+
+    `finetuning` holds the scores before and after that stage, or nothing where the run has none.
+    """
     inputs = {
         "documents": documents, "concepts": concepts, "labels": labels,
         "curve": curve, "midtraining curve": midtraining_curve, "scores": scores,
         "scaling fit": fit, "attributions": attributions, "steering": steering,
         "model version": version,
     }  # fmt: skip
+    if finetuning:
+        inputs["fine-tuning scores"] = finetuning[0]
     phases = [
         ("pretraining", read_curve(curve)), ("midtraining", read_curve(midtraining_curve)),
     ]  # fmt: skip
@@ -53,6 +59,7 @@ def report(
         library.section(concepts, labels, config),
         learning.section(phases, measured),
         measures.section(measured),
+        *([finetuned.section(read_scores(finetuning[0]))] if finetuning else []),
         traces.section(attributions, config),
         steered.section(steering, config),
         scaling.section(fit),

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from components import contracts, hashing
 from components.cutting_config import CutConfig
-from components.finetuning.config import NOISE, OBJECTIVE, FinetuneConfig
+from components.finetuning.config import ANSWER_NOISE, ANSWER_OBJECTIVE, FinetuneConfig
 from components.finetuning.sequences import answers, held_out_ids, labelled, write_stream
 from components.finetuning.stage import finetune
 from components.launch import RanksConfig
@@ -28,8 +28,8 @@ CUTTING = CutConfig(
 def config(**changes):
     training = TrainingConfig(
         n_tokens=24 * 6 * LENGTH, batch_sequences=6, length=LENGTH, dtype="float32",
-        optim=OptimConfig(peak_lr=5e-3, warmup=0.1, decay=0.5), objective=OBJECTIVE, noise=NOISE,
-        validations=2, log_every=6,
+        optim=OptimConfig(peak_lr=5e-3, warmup=0.1, decay=0.5), objective=ANSWER_OBJECTIVE,
+        noise=ANSWER_NOISE,        validations=2, log_every=6,
     )  # fmt: skip
     values = {
         "training": training, "cutting": CUTTING, "valid_share": 0.2,
@@ -197,7 +197,7 @@ def test_windows_longer_than_the_network_reads_are_refused(inputs, tmp_path):
 
 
 def test_clean_first_blocks_are_refused_since_prompts_are_whole_anyway():
-    noise = NOISE.model_copy(update={"clean_prefix": 0.2})
+    noise = ANSWER_NOISE.model_copy(update={"clean_prefix": 0.2})
     with pytest.raises(ValidationError, match=r"clean_prefix is 0.2, .* set it to 0"):
         config(training=config().training.model_copy(update={"noise": noise}).model_dump())
 

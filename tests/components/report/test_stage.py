@@ -23,7 +23,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _told(folder: Path) -> Path:
     paths = story.write(folder)
     (folder / "report").mkdir()
-    report(*paths.values(), folder / "report", CONFIG)
+    finetuning = [story.write_finetuning(folder / "finetuning")]
+    report(*paths.values(), finetuning, folder / "report", CONFIG)
     return folder / "report"
 
 
@@ -40,10 +41,17 @@ def test_every_part_of_the_run_has_its_section(told):
     page = (told / "report.html").read_text()
     sections = re.findall(r'<section id="(\w+)">', page)
     assert sections == [
-        "corpus", "library", "learning", "scores", "traces", "steering", "scaling", "cost",
-        "lineage",
+        "corpus", "library", "learning", "scores", "finetuning", "traces", "steering", "scaling",
+        "cost", "lineage",
     ]  # fmt: skip
     assert set(re.findall(r'<a href="#(\w+)">', page)) == set(sections)
+
+
+def test_a_run_without_fine_tuning_tells_nothing_of_it(tmp_path):
+    paths = story.write(tmp_path)
+    (tmp_path / "report").mkdir()
+    report(*paths.values(), [], tmp_path / "report", CONFIG)
+    assert 'id="finetuning"' not in (tmp_path / "report" / "report.html").read_text()
 
 
 def test_the_page_needs_nothing_from_anywhere(told):
@@ -71,6 +79,7 @@ def test_markup_in_titles_texts_names_and_notes_is_shown_as_text(told):
         "3 sizes: a vertex has no interval",  # the caveat of the scaling fit
         "amplified, 4",
         "1 of 3 concepts were raised in no text",
+        "[4.875, 5.375]",  # the interval of the loss on answers before fine-tuning
         "Robustness",  # a condition this page was not written for
     ],
 )
@@ -90,7 +99,7 @@ def test_nothing_is_told_of_files_that_were_changed(tmp_path):
     scores["bits_per_byte"]["value"] = 0.1
     (paths["scores"] / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(ContractError, match=r"scores\.json"):
-        report(*paths.values(), tmp_path / "report", CONFIG)
+        report(*paths.values(), [], tmp_path / "report", CONFIG)
 
 
 def test_scores_without_a_loss_are_refused_with_the_names_there_are(tmp_path):
@@ -102,7 +111,7 @@ def test_scores_without_a_loss_are_refused_with_the_names_there_are(tmp_path):
     contracts.seal(paths["scores"], contracts.SCORES)
     (tmp_path / "report").mkdir()
     with pytest.raises(ContractError, match="hold no unigram_nats_per_token"):
-        report(*paths.values(), tmp_path / "report", CONFIG)
+        report(*paths.values(), [], tmp_path / "report", CONFIG)
 
 
 def test_the_page_is_copied_to_where_kfp_shows_it(told, tmp_path):
