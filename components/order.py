@@ -110,34 +110,32 @@ class Single:
 
 
 @dataclass(frozen=True)
-class Mixture:
-    """Sources by name: how many elements each has, and the share of places it gets.
+class Shares:
+    """Sources by name and the share of places each gets, exactly in every cycle.
 
-    Sources are numbered in the order of their names; those without a weight never come.
+    Sources are numbered in the order of their names.
     """
 
-    sizes: Mapping[str, int]
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.weights) - set(self.sizes))
-        if unknown:
-            raise ValueError(
-                f"weights are given for {unknown}, but the sources are {sorted(self.sizes)}"
-            )
         if not self.weights or min(self.weights.values()) < 0 or sum(self.weights.values()) <= 0:
             raise ValueError(f"weights are {dict(self.weights)}; give one above zero")
-        lost = [name for name, n in zip(self.names, self.quotas, strict=True) if n == 0]
-        if lost_though_wanted := {k: self.weights[k] for k in lost if self.weights[k] > 0}:
+        lost = {
+            name: self.weights[name]
+            for name, n in zip(self.names, self.quotas, strict=True)
+            if n == 0 and self.weights[name] > 0
+        }
+        if lost:
             raise ValueError(
-                f"the weights {lost_though_wanted} are less than half a place in {CYCLE:,} of the "
-                f"sum {sum(self.weights.values())}, so these sources would never come; raise them "
-                f"or set them to 0"
+                f"the weights {lost} are less than half a place in {CYCLE:,} of the sum "
+                f"{sum(self.weights.values())}, so these sources would never come; raise them or "
+                f"set them to 0"
             )
 
     @property
     def names(self) -> list[str]:
-        """See Order."""
+        """The sources, by number."""
         return sorted(self.weights)
 
     @cached_property
@@ -151,32 +149,68 @@ class Mixture:
         return quotas
 
     def at(self, places: Integers, seed: int) -> Drawn:
+        """The source of each place, and which of that source's own places it is."""
+        starts = np.concatenate([[0], np.cumsum(self.quotas)])
+        slots = endless(places, CYCLE, seed)
+        source_N = np.searchsorted(starts, slots, side="right") - 1
+        within_N = places // CYCLE * self.quotas[source_N] + slots - starts[source_N]
+        return Drawn(source_N, within_N)
+
+    def counts(self, n_places: int, seed: int) -> Integers:
+        """How many of the first `n_places` places each source got, without going through them."""
+        n_cycles = n_places // CYCLE
+        rest = self.at(np.arange(n_cycles * CYCLE, n_places), seed).source_N
+        return n_cycles * self.quotas + np.bincount(rest, minlength=len(self.names))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Sources by name: how many elements each has, and the share of places it gets.
+
+    Those without a weight never come.
+    """
+
+    sizes: Mapping[str, int]
+    weights: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.weights) - set(self.sizes))
+        if unknown:
+            raise ValueError(
+                f"weights are given for {unknown}, but the sources are {sorted(self.sizes)}"
+            )
+        assert self.shares.names == self.names
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Which source comes where. Raises ValueError for weights that make none come."""
+        return Shares(self.weights)
+
+    @property
+    def names(self) -> list[str]:
         """See Order."""
-        source_N, within_N = self._within(places, seed)
+        return sorted(self.weights)
+
+    def at(self, places: Integers, seed: int) -> Drawn:
+        """See Order."""
+        drawn = self.shares.at(places, seed)
         element_N = np.empty_like(places)
-        for k in np.unique(source_N).tolist():
-            now = source_N == k
-            element_N[now] = endless(within_N[now], self.sizes[self.names[k]], seed)
-        return Drawn(source_N, element_N)
+        for k in np.unique(drawn.source_N).tolist():
+            now = drawn.source_N == k
+            element_N[now] = endless(drawn.element_N[now], self.sizes[self.names[k]], seed)
+        return Drawn(drawn.source_N, element_N)
 
     def given(self, n_places: int, seed: int) -> list[Given]:
         """See Order. Whole cycles by their quotas, the places of the last one by themselves."""
         n_cycles = n_places // CYCLE
-        source_N, within_N = self._within(np.arange(n_cycles * CYCLE, n_places), seed)
+        rest = self.shares.at(np.arange(n_cycles * CYCLE, n_places), seed)
         found = []
         for k, name in enumerate(self.names):
-            size, whole = self.sizes[name], n_cycles * int(self.quotas[k])
-            some = endless(within_N[source_N == k], size, seed)
+            size, whole = self.sizes[name], n_cycles * int(self.shares.quotas[k])
+            some = endless(rest.element_N[rest.source_N == k], size, seed)
             n_last = _n_last(whole, size, seed) + int((some == size - 1).sum())
             found.append(Given(whole + len(some), n_last))
         return found
-
-    def _within(self, places: Integers, seed: int) -> tuple[Integers, Integers]:
-        """The source of each place, and the place within that source."""
-        starts = np.concatenate([[0], np.cumsum(self.quotas)])
-        slots = endless(places, CYCLE, seed)
-        source_N = np.searchsorted(starts, slots, side="right") - 1
-        return source_N, places // CYCLE * self.quotas[source_N] + slots - starts[source_N]
 
 
 def _n_last(n_places: int, size: int, seed: int) -> int:

@@ -25,6 +25,7 @@ from pathlib import Path
 from components import contracts
 from components.contracts import Contract, ContractError, Manifest
 from components.keys import StageKey
+from components.manifests import MANIFEST_FILE
 from components.provenance import MADE_FILE, Provenance
 from components.ranged import (
     FolderPlace,
@@ -191,6 +192,19 @@ def place(location: str, storage: StorageConfig, cache: Path) -> Place:
         return FolderPlace(Path(location))
     bucket, _, prefix = location.removeprefix("s3://").partition("/")
     return S3Place(S3Bucket(bucket, storage), prefix, cache, storage)
+
+
+def send(folder: Path, contract: Contract, location: str, storage: StorageConfig) -> None:
+    """Copy a verified artifact to `s3://bucket/prefix`, its manifest last: until then, none is
+    there."""
+    manifest = contracts.verify(folder, contract)
+    bucket_name, _, prefix = location.removeprefix("s3://").partition("/")
+    bucket = S3Bucket(bucket_name, storage)
+    try:
+        for name in (*manifest.files, MANIFEST_FILE):
+            bucket.put(f"{prefix}/{name}", folder / name)
+    finally:
+        bucket.close()
 
 
 class S3Bucket:

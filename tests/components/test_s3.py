@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from components import loader, store
+from components import contracts, loader, store
 from components.contracts import ContractError
 from components.ranged import StorageError
 from components.storage import StorageConfig
@@ -37,12 +37,9 @@ def storage(address, monkeypatch):
 
 
 def sent(folder: Path, storage, prefix):
-    bucket = store.S3Bucket(BUCKET, storage)
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            bucket.put(f"{prefix}/{path.relative_to(folder)}", path)
-    bucket.close()
-    return f"s3://{BUCKET}/{prefix}"
+    location = f"s3://{BUCKET}/{prefix}"
+    store.send(folder, contracts.TOKENS, location, storage)
+    return location
 
 
 @pytest.mark.parametrize("shard_tokens", [20, 1000])

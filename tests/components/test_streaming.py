@@ -31,7 +31,7 @@ def config(request, tmp_path_factory):
         else:
             pq.write_table(pa.table({"text": texts}), path, row_group_size=3)
         files.append(str(path))
-    return StreamConfig(path=request.param, data_files=tuple(files), lanes=2)
+    return StreamConfig(path=request.param, data_files=tuple(files))
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,20 @@ def caches(tmp_path, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_OFFLINE", True)
 
 
-def opened(config, tokenizer, **share):
-    return streamed(config, tokenizer, length=LENGTH, batch_sequences=SEQUENCES, **share)
+def opened(config, tokenizer, **changes):
+    settings = {"lanes": 2, "length": LENGTH, "batch_sequences": SEQUENCES, "seed": 3, **changes}
+    return streamed({"letters": config}, {"letters": 1.0}, tokenizer, **settings)
+
+
+def mixed(config, tokenizer, **share):
+    sources = {
+        f"{first}-{last}": config.model_copy(update={"data_files": config.data_files[first:last]})
+        for first, last in ((0, 2), (2, 4))
+    }
+    return streamed(
+        sources, {"0-2": 3.0, "2-4": 1.0}, tokenizer,
+        lanes=2, length=LENGTH, batch_sequences=SEQUENCES, seed=3, **share,
+    )  # fmt: skip
 
 
 def by_name(parts):
@@ -67,37 +79,39 @@ def test_lanes_hold_the_documents_in_order_and_none_twice(config, tokenizer):
         n_tokens = ids.size
         assert n_tokens > len(epoch)  # it begins again
         assert ids.ravel().tolist() == (epoch * 4)[:n_tokens]
-    assert batches.epochs()[0] >= 1
+    assert batches.epochs()["letters"] >= 1
 
 
 @pytest.mark.parametrize("stop", [0, 1, 5, 46])
-def test_a_stream_resumed_twice_is_the_uninterrupted_one(config, tokenizer, stop):
-    whole = opened(config, tokenizer)
+@pytest.mark.parametrize("make", [opened, mixed])
+def test_a_stream_resumed_twice_is_the_uninterrupted_one(config, tokenizer, stop, make):
+    whole = make(config, tokenizer)
     expected = [whole.batch(step).ids_BT.tolist() for step in range(stop + 6)]
-    first = opened(config, tokenizer)
+    first = make(config, tokenizer)
     for step in range(stop):
         first.batch(step)
     found = []
     for step in range(stop, stop + 6, 3):
         text = json.dumps(first.state(step))
-        assert len(text) < 2_000
-        first = opened(config, tokenizer)
+        assert len(text) < 4_000  # two lanes of one source or two
+        first = make(config, tokenizer)
         first.restore(json.loads(text))
         found += [first.batch(step + i).ids_BT.tolist() for i in range(3)]
     assert found == expected[stop:]
 
 
-def test_ranks_share_the_lanes_and_a_run_goes_on_with_fewer_or_more(config, tokenizer):
-    whole = opened(config, tokenizer)
+@pytest.mark.parametrize("make", [opened, mixed])
+def test_ranks_share_the_lanes_and_a_run_goes_on_with_fewer_or_more(config, tokenizer, make):
+    whole = make(config, tokenizer)
     expected = [by_name([whole.batch(step)]) for step in range(6)]
-    ranks = [opened(config, tokenizer, rank=rank, world=2) for rank in (0, 1)]
+    ranks = [make(config, tokenizer, rank=rank, world=2) for rank in (0, 1)]
     for step in range(3):
         assert by_name([rank.batch(step) for rank in ranks]) == expected[step]
     state = joined([rank.state(3) for rank in ranks])
-    alone = opened(config, tokenizer)
+    alone = make(config, tokenizer)
     alone.restore(state)
     assert by_name([alone.batch(3)]) == expected[3]
-    again = [opened(config, tokenizer, rank=rank, world=2) for rank in (0, 1)]
+    again = [make(config, tokenizer, rank=rank, world=2) for rank in (0, 1)]
     for rank in again:
         rank.restore(alone.state(4))
     assert by_name([rank.batch(4) for rank in again]) == expected[4]
@@ -112,7 +126,7 @@ def test_one_rank_s_state_does_not_do_for_all_lanes(config, tokenizer):
 def test_a_state_of_another_dataset_is_refused_with_both(config, tokenizer):
     state = opened(config, tokenizer).state(0)
     fewer = config.model_copy(update={"data_files": config.data_files[:2]})
-    with pytest.raises(LoaderError, match=r"dataset is .* here and .* in the state"):
+    with pytest.raises(LoaderError, match=r"source letters is .* here and .* in the state"):
         opened(fewer, tokenizer).check(state)
 
 
@@ -130,3 +144,23 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(config, token
 def test_lanes_that_ranks_cannot_share_are_refused(config, tokenizer):
     with pytest.raises(LoaderError, match=r"2 lanes cannot be shared by 3 ranks.*try lanes=3 and"):
         opened(config, tokenizer, rank=0, world=3)
+
+
+def test_sources_come_by_their_weights_and_are_accounted_for(config, tokenizer):
+    batches = mixed(config, tokenizer)
+    found = {"0-2": 0, "2-4": 0}
+    n_steps = 30
+    for step in range(n_steps):
+        for ids in batches.batch(step).ids_BT.tolist():
+            text = tokenizer.decode(ids)
+            found["0-2" if set(text) & set("ab") else "2-4"] += 1
+    assert found == batches.accounting(n_steps)
+    assert batches.accounting(1_000) == {"0-2": 3_000, "2-4": 1_000}
+
+
+def test_a_source_without_a_weight_is_refused(config, tokenizer):
+    with pytest.raises(LoaderError, match=r"sources are \['a', 'b'\], .* given for \['a'\]"):
+        streamed(
+            {"a": config, "b": config}, {"a": 1.0}, tokenizer,
+            lanes=1, length=LENGTH, batch_sequences=1, seed=0,
+        )  # fmt: skip
