@@ -5,36 +5,26 @@
     place.n_bytes(name), place.digest(name)             what verification compares
 
 S3 itself is behind `Transport` (`components.store` has the one that speaks to a service): one try
-of a request, which raises `InterruptedReadError` if another may help and `StorageError` if not.
+of a request, which raises `InterruptedTransferError` if another may help and `StorageError` if not.
 """
 
 import hashlib
 import mmap
 import os
-import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from components.manifests import FileDigest, digest_of
+from components.retries import InterruptedTransferError, StorageError, tried
 from components.storage import StorageConfig
 
 _OPEN_FILES = 256
 _DIGEST_BYTES = 8 << 20
-
-Found = TypeVar("Found")
-
-
-class StorageError(RuntimeError):
-    """A store does not give what was asked for; the message has the way out."""
-
-
-class InterruptedReadError(StorageError):
-    """A store did not answer in full this time; another try may help."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +119,7 @@ class Head:
 
 
 class Transport(Protocol):
-    """One try of a request to one bucket. Raises InterruptedReadError or StorageError."""
+    """One try of a request to one bucket. Raises InterruptedTransferError or StorageError."""
 
     def close(self) -> None:
         """Let connections go."""
@@ -215,7 +205,9 @@ class S3Place:
 
     def _head(self, name: str) -> Head:
         if name not in self._heads:
-            self._heads[name] = self._tried(lambda: self._transport.head(self._key(name)))
+            self._heads[name] = tried(
+                lambda: self._transport.head(self._key(name)), self._config, self._sleep
+            )
         return self._heads[name]
 
     def _get(self, wanted: Range) -> bytes:
@@ -227,29 +219,13 @@ class S3Place:
         def once() -> bytes:
             body = self._transport.get(key, wanted.start, wanted.n_bytes, head.etag)
             if len(body) != wanted.n_bytes:
-                raise InterruptedReadError(f"{key} sent {len(body)} of {wanted.n_bytes} bytes")
+                raise InterruptedTransferError(f"{key} sent {len(body)} of {wanted.n_bytes} bytes")
             return body
 
-        return self._tried(once)
+        return tried(once, self._config, self._sleep)
 
     def _key(self, name: str) -> str:
         return f"{self.prefix}/{name}"
-
-    def _tried(self, once: Callable[[], Found]) -> Found:
-        wait = self._config.first_wait_seconds
-        for attempt in range(1, self._config.attempts + 1):
-            try:
-                return once()
-            except InterruptedReadError as error:
-                if attempt == self._config.attempts:
-                    raise StorageError(
-                        f"{error}; given up after {attempt} tries. Is the store overloaded? "
-                        f"Resume later, or raise `attempts` of the storage settings."
-                    ) from error
-                # Jitter: ranks that failed together must not come back together.
-                self._sleep(wait * random.uniform(0.5, 1.0))
-                wait = min(2 * wait, self._config.longest_wait_seconds)
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def coalesced(ranges: Sequence[Range], gap_bytes: int) -> list[Range]:

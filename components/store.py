@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from components import contracts
@@ -27,14 +28,8 @@ from components.contracts import Contract, ContractError, Manifest
 from components.keys import StageKey
 from components.manifests import MANIFEST_FILE
 from components.provenance import MADE_FILE, Provenance
-from components.ranged import (
-    FolderPlace,
-    Head,
-    InterruptedReadError,
-    Place,
-    S3Place,
-    StorageError,
-)
+from components.ranged import FolderPlace, Head, Place, S3Place
+from components.retries import InterruptedTransferError, StorageError, advice, tried
 from components.storage import StorageConfig
 
 KEPT_FOLDER = "kept"
@@ -202,7 +197,7 @@ def send(folder: Path, contract: Contract, location: str, storage: StorageConfig
     bucket = S3Bucket(bucket_name, storage)
     try:
         for name in (*manifest.files, MANIFEST_FILE):
-            bucket.put(f"{prefix}/{name}", folder / name)
+            tried(partial(bucket.put, f"{prefix}/{name}", folder / name), storage)
     finally:
         bucket.close()
 
@@ -224,7 +219,7 @@ class S3Bucket:
             aws_secret_access_key=_secret(storage.secret_key_variable),
             aws_session_token=os.environ.get(storage.session_token_variable),
             config=ClientConfig(
-                retries={"total_max_attempts": 1},  # counted and spaced in `components.ranged`
+                retries={"total_max_attempts": 1},  # counted and spaced in `components.retries`
                 s3={"addressing_style": "path" if storage.path_style else "virtual"},
                 connect_timeout=storage.timeout_seconds,
                 read_timeout=storage.timeout_seconds,
@@ -276,10 +271,10 @@ class S3Bucket:
         except ClientError as error:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
             if status == 429 or status >= 500:
-                raise InterruptedReadError(f"{where}: {error}") from error
-            raise StorageError(f"{where}: {error}. {_advice(status)}") from error
+                raise InterruptedTransferError(f"{where}: {error}") from error
+            raise StorageError(f"{where}: {error}. {advice(status)}") from error
         except BotoCoreError as error:  # no connection, timeouts, a body that ended early
-            raise InterruptedReadError(f"{where}: {error}") from error
+            raise InterruptedTransferError(f"{where}: {error}") from error
 
 
 def _secret(variable: str) -> str:
@@ -289,18 +284,6 @@ def _secret(variable: str) -> str:
             f"the storage settings"
         )
     return os.environ[variable]
-
-
-def _advice(status: int) -> str:
-    if status in (401, 403):
-        return (
-            "The keys are wrong, expired, or may not read this; set them anew in the environment."
-        )
-    if status == 404:
-        return "There is no such object: is the location right, and was the artifact committed?"
-    if status in (412, 416):
-        return "The object was replaced since it was opened; open the artifact again."
-    return "The request itself was refused; see the service's message."
 
 
 def _whole_sha256(said: Mapping[str, str]) -> str:

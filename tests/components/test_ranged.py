@@ -7,12 +7,11 @@ import pytest
 from components.ranged import (
     FolderPlace,
     Head,
-    InterruptedReadError,
     Range,
     S3Place,
-    StorageError,
     coalesced,
 )
+from components.retries import InterruptedTransferError, StorageError
 from components.storage import StorageConfig
 
 CONTENT = bytes(range(200))
@@ -84,7 +83,7 @@ def test_ranges_come_back_in_the_order_they_were_asked_for(opened, tmp_path):
 
 def test_a_busy_store_a_broken_connection_and_a_cut_body_are_tried_again(opened):
     waits = []
-    faults = [InterruptedReadError("503"), InterruptedReadError("no connection"), 7]
+    faults = [InterruptedTransferError("503"), InterruptedTransferError("no connection"), 7]
     assert opened(FaultyBucket(faults), waits).read([Range("f", 3, 20)]) == [CONTENT[3:23]]
     assert [0.5 * most <= wait <= most for wait, most in zip(waits, (1, 2, 3), strict=True)] == [
         True, True, True,
@@ -92,7 +91,7 @@ def test_a_busy_store_a_broken_connection_and_a_cut_body_are_tried_again(opened)
 
 
 def test_a_store_that_never_recovers_is_given_up_with_its_last_word(opened):
-    bucket = FaultyBucket([InterruptedReadError("503 slow down")] * 9)
+    bucket = FaultyBucket([InterruptedTransferError("503 slow down")] * 9)
     with pytest.raises(StorageError, match=r"503 slow down; given up after 4 tries.*Resume later"):
         opened(bucket).read([Range("f", 0, 5)])
     assert len(bucket.faults) == 5

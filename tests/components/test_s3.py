@@ -8,7 +8,7 @@ import torch
 
 from components import contracts, loader, store
 from components.contracts import ContractError
-from components.ranged import StorageError
+from components.retries import StorageError
 from components.storage import StorageConfig
 from components.tokens import TokenStream
 from tests.components.packed import packed

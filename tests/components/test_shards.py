@@ -8,7 +8,7 @@ from components import contracts, loader
 from components.contracts import ContractError
 from components.gates.suites.tokens import stream_of
 from components.packing.shards import cuts
-from components.ranged import StorageError
+from components.retries import StorageError
 from components.tokens import TokenStream
 from tests.components.packed import packed
 from tests.components.simulated import SPAN_TOKENS, SimulatedPlace
