@@ -107,7 +107,8 @@ def example_at(
         engine.lm.config,
         clean_prefix=config.noise.clean_prefix,
     )
-    drawn = forcing.draw(batch, chances, seed=seed, step=step)
+    nothing_to_force = engine.lm.bottleneck is None
+    drawn = forcing.draw(batch, Chances() if nothing_to_force else chances, seed=seed, step=step)
     target = None
     phases = config.interleaving
     if phases is not None and lifted is not None and schedules.steers(phases, step, config.n_steps):
