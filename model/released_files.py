@@ -39,7 +39,14 @@ def headers(folder: Path) -> dict[str, Header]:
     """Every tensor of a folder. CheckpointError names what is missing, damaged or misplaced."""
     promised = _promised(folder)
     found: dict[str, Header] = {}
-    for file in sorted(set(promised.values())) or [SINGLE]:
+    files = sorted(set(promised.values())) or [SINGLE]
+    stray = sorted({path.name for path in _weights(folder)} - set(files))
+    if stray:
+        raise CheckpointError(
+            f"{folder} also holds {stray}, which belongs to other weights; the released package "
+            f"would read it with these, so remove it"
+        )
+    for file in files:
         for name, header in _headers(folder, file).items():
             if name in found:
                 raise CheckpointError(
@@ -77,9 +84,8 @@ def write(
     Weights of this format that lie in the folder are replaced: the released package reads every
     shard it finds.
     """
-    for old in (*folder.glob("model*.safetensors"), folder / INDEX):
-        if old.name in (SINGLE, INDEX) or _SHARD.fullmatch(old.name):
-            old.unlink(missing_ok=True)
+    for old in (*_weights(folder), folder / INDEX):
+        old.unlink(missing_ok=True)
     shards = _shards(n_bytes, shard_bytes)
     if len(shards) == 1:
         _write(folder / SINGLE, shards[0], tensor)
@@ -91,6 +97,12 @@ def write(
         lies_in |= dict.fromkeys(names, file)
     index = {"metadata": {"total_size": sum(n_bytes.values())}, "weight_map": lies_in}
     (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n")
+
+
+def _weights(folder: Path) -> list[Path]:
+    """Files of weights in a folder, whether they belong together or not."""
+    found = folder.glob("model*.safetensors")
+    return [path for path in found if path.name == SINGLE or _SHARD.fullmatch(path.name)]
 
 
 def _promised(folder: Path) -> dict[str, str]:

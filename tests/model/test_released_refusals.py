@@ -46,6 +46,12 @@ def test_a_folder_without_a_shard_is_refused_by_its_name(tmp_path):
         released.load(tmp_path)
 
 
+def test_a_shard_of_other_weights_is_refused_by_its_name(folder):
+    save_file({"spare": torch.zeros(2)}, folder / "model-00001-of-00002.safetensors")
+    with pytest.raises(CheckpointError, match=r"also holds \['model-00001-of-00002.safetensors'"):
+        released.load(folder)
+
+
 def test_an_index_that_does_not_fit_its_shards_is_refused(tmp_path):
     released.save(released.load(GOLDEN), tmp_path, shard_bytes=200_000)
     index = json.loads((tmp_path / INDEX).read_text())
