@@ -15,7 +15,7 @@ from torch import Tensor
 
 from components import savepoints
 from components.manifests import FileDigest
-from components.savepoints import LoaderState, Topology, TrainingState
+from components.training_state import Topology, TrainingState
 from model.hashed_file import write_tensors
 from model.progress import Progress
 
@@ -90,8 +90,7 @@ def _pieces(tensors: dict[str, Tensor], place: Path) -> list[bytes | memoryview]
 
 
 def _state() -> TrainingState:
-    loader = LoaderState(tokens_digest="", seed=0, step=0, domain_weights={})
     return TrainingState(
         standing=Progress().standing(), tokens=0, alpha_known=1.0, alpha_unknown=1.0,
-        loader=loader, topology=Topology(ranks=1, zero_stage=1, micro_batches=1), computes="",
+        loader={}, topology=Topology(ranks=1, zero_stage=1, micro_batches=1), computes="",
     )  # fmt: skip

@@ -8,7 +8,8 @@ import argparse
 from pathlib import Path
 
 from components import savepoints
-from components.savepoints import Savepoint, SavepointError, Topology
+from components.savepoints import Savepoint, SavepointError
+from components.training_state import Topology
 from model import zero
 
 

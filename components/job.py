@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import PositiveInt
 
 from components import contracts
-from components.savepoints import Topology, TrainingState
+from components.training_state import Topology, TrainingState
 from model import schedules
 from model.config import Config, LanguageModelConfig
 from model.progress import Standing

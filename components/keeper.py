@@ -16,7 +16,8 @@ from pydantic import TypeAdapter
 
 from components import savepoints
 from components.manifests import FileDigest
-from components.savepoints import Savepoint, TrainingState
+from components.savepoints import Savepoint
+from components.training_state import TrainingState
 from model.engine import Engine
 from model.events import Event, Events
 from model.progress import Progress, Standing, Wishes
@@ -50,7 +51,8 @@ class ScratchKeeper:
         self._save_seconds = 0.0
         self._asked_at: float | None = None
         self._tidying: threading.Thread | None = None
-        signal.signal(signal.SIGTERM, self._asked_to_stop)
+        for name in (signal.SIGTERM, signal.SIGINT):  # Ctrl-C reaches every process of a terminal
+            signal.signal(name, self._asked_to_stop)
         if engine.rank == 0:
             savepoints.clear_attempts(scratch)
 

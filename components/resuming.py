@@ -18,7 +18,7 @@ def from_newest(job: Job, ranks: RanksConfig, scratch: Path, events: Events) -> 
     """The job, told of its scratch folder and of the savepoint to go on from if there is one."""
     job = job.model_copy(update={"scratch": str(scratch)})
     asked = job.topology(ranks.ranks)
-    own = savepoints.listed(scratch)
+    own = savepoints.preferred(scratch, asked)
     if own:
         savepoints.refuse_other(own[0], asked)  # before any large file is read
         found = savepoints.newest(scratch, asked)

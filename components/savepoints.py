@@ -23,8 +23,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from components.manifests import MANIFEST_FILE, FileDigest, digest_of
+from components.training_state import Topology, TrainingState
 from model.config import Config
-from model.progress import Standing
 
 STATE_FILE = "state.json"
 EPHEMERAL, KEPT = "savepoints", "kept"
@@ -37,31 +37,6 @@ _ATTEMPT = "attempt-"
 
 class SavepointError(ValueError):
     """A folder is no savepoint, a damaged one, or another run's. The message says the way on."""
-
-
-class Topology(Config):
-    """How the optimiser's state is split: a savepoint opens only where all of it is the same."""
-
-    ranks: int
-    zero_stage: int
-    micro_batches: int
-
-
-class TrainingState(Config):
-    """Everything but tensors. Every member is required: one that is missing is an error."""
-
-    standing: Standing
-    tokens: int
-    alpha_known: float
-    alpha_unknown: float
-    """Teacher forcing of the next step; follows from the step, kept for the reader."""
-
-    loader: dict[str, object]
-    """What the batches were taken from, and where they stand (`components.loader`)."""
-
-    topology: Topology
-    computes: str
-    """SHA-256 of all that decides what is computed: network, training, data."""
 
 
 class SavepointManifest(Config):
@@ -113,16 +88,20 @@ def listed(scratch: Path) -> list[Savepoint]:
     )
 
 
+def preferred(scratch: Path, fits: Topology) -> list[Savepoint]:
+    """As `listed`; of several of one step (`components.conversion` makes such), this topology's
+    come first."""
+    return sorted(listed(scratch), key=lambda one: (-one.step, not _fits(one, fits)))
+
+
 def newest(scratch: Path, fits: Topology) -> Found | None:
     """The newest savepoint whose every byte verifies; None where none was ever committed.
 
-    Of several of one step, one of this topology comes first (`convert` makes such). Raises
-    SavepointError where there are savepoints and none can be trusted: a run that has begun must not
-    begin again unasked.
+    Raises SavepointError where there are savepoints and none can be trusted: a run that has begun
+    must not begin again unasked.
     """
     passed_over: list[str] = []
-    candidates = sorted(listed(scratch), key=lambda one: (-one.step, not _fits(one, fits)))
-    for savepoint in candidates:
+    for savepoint in preferred(scratch, fits):
         try:
             verify(savepoint.folder)
         except SavepointError as error:

@@ -46,3 +46,20 @@ def moved(value: T, device: torch.device) -> T:
         elif is_dataclass(part):
             changes[field.name] = moved(part, device)
     return replace(value, **changes)
+
+
+_PEAK_FLOPS = {
+    "NVIDIA A100-SXM4-40GB": 312e12,
+    "NVIDIA A100-SXM4-80GB": 312e12,
+    "NVIDIA H100 PCIe": 756e12,
+    "NVIDIA H100 80GB HBM3": 989e12,
+    "NVIDIA H200": 989e12,
+}
+"""Dense bfloat16, from NVIDIA's data sheets, by the name the driver gives (half of "sparse")."""
+
+
+def peak_flops(device: torch.device) -> float | None:
+    """FLOP/s that the device's maker promises in bfloat16; None where that is not known."""
+    if device.type != "cuda":
+        return None
+    return _PEAK_FLOPS.get(torch.cuda.get_device_name(device))

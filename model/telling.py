@@ -9,15 +9,37 @@ Shape suffixes: S term of the objective
 import time
 from dataclasses import asdict
 
+import torch
 from torch import Tensor
 
 from model import accounting
 from model.curve import Interval, Row
-from model.engine import Engine
+from model.device import here, peak_flops
+from model.engine import Engine, dtype
 from model.events import Event, Events
-from model.objective import Term
+from model.objective import N_NOISE_BINS, Term
 from model.progress import Progress
 from model.train_config import TrainingConfig
+
+_NAMES = {
+    Term.CONCEPT: "recent_concept_loss",
+    Term.RECONSTRUCTION: "recent_reconstruction_loss",
+    Term.INDEPENDENCE: "recent_independence_loss",
+    Term.RESPOND: "recent_respond_loss",
+    Term.EXPRESS: "recent_express_loss",
+    Term.NLL: "recent_nll_nats",
+    Term.CONTRIBUTION: "recent_concept_contribution",
+    Term.ACTIVE_KNOWN: "active_known_per_token",
+    **{
+        Term(Term.NLL_BIN_0 + k): f"nll_nats_at_rate/{k / N_NOISE_BINS:.1f}"
+        for k in range(N_NOISE_BINS)
+    },
+}
+"""Means over the seconds since the line before. A bin is named by its lowest masking rate."""
+
+_PARTS = {
+    Term.NORM_KNOWN: "known", Term.NORM_UNKNOWN: "unknown", Term.NORM_RESIDUAL: "residual",
+}  # fmt: skip
 
 
 class Teller:
@@ -27,7 +49,9 @@ class Teller:
         self._silent = engine.rank != 0
         self._config = config
         self._events = events
-        self._lm_config = engine.lm.config
+        self._flops_per_token = accounting.training_flops_per_token(engine.lm.config, config.length)
+        peak = peak_flops(here()) if dtype(config.dtype) == torch.bfloat16 else None
+        self._peak_flops = None if peak is None else peak * engine.world
         self._recent = Interval()
         self._started = time.perf_counter()
 
@@ -55,26 +79,35 @@ class Teller:
         if seconds < self._config.tell_seconds and now.step != self._config.n_steps:
             return
         rate = self._recent.n_steps * self._config.tokens_per_step / seconds
-        per_token = accounting.training_flops_per_token(self._lm_config, self._config.length)
         left = self._config.n_steps - now.step
-        means_S = self._recent.means_S
-        self._say(
-            now.step,
-            {
-                **{f"recent_{term.name.lower()}": float(means_S[term]) for term in Term},
-                "gradient_norm": gradient_norm,
-                "learning_rate": lr,
-                "tokens_per_second": rate,
-                "flops_per_second": per_token * rate,
-                "left_seconds": left * seconds / self._recent.n_steps,
-                "goodput": now.goodput,
-                "restarts": now.n_restarts,
-                "steps_skipped": now.n_skipped,
-            },
-        )
+        numbers = {
+            **_terms(self._recent),
+            "gradient_norm": gradient_norm,
+            "learning_rate": lr,
+            "tokens_per_second": rate,
+            "flops_per_second": self._flops_per_token * rate,
+            "left_seconds": left * seconds / self._recent.n_steps,
+            "goodput": now.goodput,
+            "restarts": now.n_restarts,
+            "steps_skipped": now.n_skipped,
+        }
+        if self._peak_flops is not None:
+            numbers["mfu"] = self._flops_per_token * rate / self._peak_flops
+        self._say(now.step, numbers)
         self._recent, self._started = Interval(), time.perf_counter()
 
     def _say(self, step: int, numbers: dict[str, float], message: str = "") -> None:
         if not self._silent:
             metrics = {name: float(value) for name, value in numbers.items()}
             self._events(Event(step, self._config.n_steps, metrics, message))
+
+
+def _terms(recent: Interval) -> dict[str, float]:
+    """The terms that were counted, and the parts' shares of the state by their norms."""
+    means = recent.means_S.tolist()
+    counted = (recent.counts_S > 0).tolist()
+    found = {name: means[term] for term, name in _NAMES.items() if counted[term]}
+    whole = sum(means[term] for term in _PARTS)
+    if whole > 0.0:
+        found |= {f"share_{part}": means[term] / whole for term, part in _PARTS.items()}
+    return found

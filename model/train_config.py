@@ -231,6 +231,29 @@ class TrainingConfig(Config):
     """Folder of a savepoint, of this run or of another, to go on from: weights, optimiser, step.
     Empty: from this run's newest, if it has one. See `annealed`."""
 
+    def annealed(self, savepoint: str, step: int, n_steps: int) -> "TrainingConfig":
+        """A run that goes on from a savepoint after `step` steps and only decays, for `n_steps`.
+
+        Checkpoints of one run with a constant rate are compared that way (paper appendix G): each
+        gets a decay of its own. Weights, optimiser and the order of the data go on; shares of the
+        other schedules count from the whole new run.
+        """
+        if step < round(self.optim.warmup * self.n_steps):
+            raise ValueError(
+                f"step {step} is still in the warm-up of "
+                f"{round(self.optim.warmup * self.n_steps)} steps; anneal from a later one"
+            )
+        whole = step + n_steps
+        decay = n_steps / whole
+        warmup = min(self.optim.warmup * self.n_steps / whole, 1.0 - decay)
+        return self.model_copy(
+            update={
+                "n_tokens": whole * self.tokens_per_step,
+                "optim": self.optim.model_copy(update={"warmup": warmup, "decay": decay}),
+                "continue_from": savepoint,
+            }
+        )
+
     @property
     def n_steps(self) -> int:
         return max(1, round(self.n_tokens / self.tokens_per_step))

@@ -116,11 +116,19 @@ class ZeroEngine:
         # Read when a checkpoint is loaded and nowhere else, so it need not be known from the start.
         self._engine._config.load_universal_checkpoint = whole
         tag = UNIVERSAL_FOLDER if whole else RANKS_FOLDER
+        groups = [_without_parameters(group) for group in self._optimizer.param_groups]
         path, _ = self._engine.load_checkpoint(str(folder), tag=tag)
         if path is None:
             raise FileNotFoundError(
                 f"DeepSpeed found no state in {folder / tag}; a savepoint holds one file a rank"
             )
+        if whole and self._zero.stage == 3:
+            # 0.19.8 gives all groups the first one's weight decay, and all parts one tensor that
+            # counts the steps, which each of them then advances.
+            for group, ours in zip(self._optimizer.param_groups, groups, strict=True):
+                group.update(ours)
+            for state in self._optimizer.optimizer.state.values():
+                state["step"] = state["step"].clone()
 
     def finished(self) -> LanguageModel:
         lm = LanguageModel(self.lm.config)
@@ -136,6 +144,10 @@ def join() -> None:
     if here().type == "cuda":
         torch.cuda.set_device(here())
     deepspeed.init_distributed(dist_backend=backend(here()), verbose=False)
+
+
+def _without_parameters(group: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in group.items() if name != "params"}
 
 
 def convert(savepoint: Path, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Config of the fine-tuning stage."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -32,6 +32,12 @@ class FinetuneConfig(Config):
 
     `training.n_tokens` counts whole sequences, prompts and padding included.
     """
+
+    HOW: ClassVar[tuple[str, ...]] = (
+        "ranks",
+        "zero",
+        *(f"training.{name}" for name in TrainingConfig.HOW),
+    )
 
     training: TrainingConfig
 

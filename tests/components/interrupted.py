@@ -8,15 +8,16 @@ import json
 import os
 import signal
 import socket
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from components import savepoints
 from components.keeper import ScratchKeeper
-from components.savepoints import Topology, TrainingState
+from components.training_state import Topology, TrainingState
 from model.diffusion import Batch
 from model.engine import PlainEngine
 from model.events import Event
@@ -28,6 +29,8 @@ from tests.model import tiny
 TOPOLOGY = Topology(ranks=1, zero_stage=0, micro_batches=1)
 EVERY = 3
 KILLED = -signal.SIGKILL
+_TOGETHER_SECONDS = 5.0
+"""What ranks that leave on purpose may differ by."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ def ranks(world: int, work: Callable[[int], None], killed: int, moment: Moment |
         port = free.getsockname()[1]
 
     def enter(rank: int) -> None:
+        warnings.simplefilter("ignore")  # DeepSpeed's own, which pytest would make errors
         place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(world)}
         os.environ.update({**place, "RANK": str(rank), "LOCAL_RANK": str(rank)})
         if moment is not None and rank == killed:
@@ -154,10 +158,11 @@ def ranks(world: int, work: Callable[[int], None], killed: int, moment: Moment |
     children = [context.Process(target=enter, args=(rank,)) for rank in range(world)]
     for child in children:
         child.start()
-    if moment is not None:
-        children[killed].join()
-        for child in children:
-            child.kill()
-    for child in children:
-        child.join()
+    while alive := [child for child in children if child.exitcode is None]:
+        connection.wait([child.sentinel for child in alive])
+        if any(child.exitcode for child in children):  # as torchrun does
+            for child in children:
+                child.join(timeout=_TOGETHER_SECONDS)
+                child.kill()
+                child.join()
     return [child.exitcode or 0 for child in children]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from components import savepoints
-from components.savepoints import SavepointError, Topology, TrainingState
+from components.savepoints import SavepointError
+from components.training_state import Topology, TrainingState
 from tests.components import interrupted
 from tests.components.interrupted import EVERY, KILLED, TOPOLOGY, Moment
 

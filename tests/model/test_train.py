@@ -68,7 +68,14 @@ def test_events_tell_progress_with_units():
     assert [(event.step, event.total_steps) for event in rows] == [(5, 10), (10, 10)]
     assert "valid_nll_nats" in rows[1].metrics
     how_it_goes = told[-1].metrics
-    assert {"tokens_per_second", "recent_nll", "gradient_norm", "left_seconds"} <= set(how_it_goes)
+    assert {
+        "tokens_per_second", "flops_per_second", "left_seconds", "goodput", "restarts",
+        "gradient_norm", "recent_nll_nats", "recent_concept_loss", "nll_nats_at_rate/0.5",
+        "active_known_per_token",
+    } <= set(how_it_goes)  # fmt: skip
+    shares = [how_it_goes[f"share_{part}"] for part in ("known", "unknown", "residual")]
+    assert sum(shares) == pytest.approx(1.0)
+    assert min(shares) > 0.0
 
 
 class _Poisoned(PlainEngine):

@@ -1,0 +1,163 @@
+"""Ranks under DeepSpeed that are killed, poisoned, or asked for in another number."""
+
+import json
+import random
+import signal
+
+import pytest
+import torch
+
+from components import rank as ranks_module
+from components import resuming, savepoints
+from components.conversion import convert
+from components.job import Job
+from components.launch import RanksConfig
+from components.savepoints import SavepointError
+from components.tokens import TokenStream
+from model.train_config import SavingConfig
+from model.zero import ZeroEngine
+from model.zero_config import ZeroConfig
+from tests.components import interrupted
+from tests.components.interrupted import Moment
+from tests.components.small_training import train_config
+from tests.components.written_tokens import CONCEPTS, write_tokens
+
+pytestmark = pytest.mark.chaos
+EVERY = 3
+N_KILLS = 20
+MOMENTS = [
+    ("components.loader", "Loader.batch", 9),
+    ("model.hashed_file", "HashedFile.write", 40),
+    ("components.savepoints", "commit", 2),
+    ("components.savepoints", "_write_durably", 4),
+    ("components.savepoints", "tidy", 2),
+]
+"""Where a rank is killed: function, and up to which of its calls."""
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory):
+    return write_tokens(tmp_path_factory.mktemp("stream") / "tokens")
+
+
+def job(folder, tokens, stage=1, dtype="float32"):
+    folder.mkdir(exist_ok=True)
+    config, stream = train_config(ranks=2), TokenStream(tokens)
+    network = config.network.language_model(
+        vocab_size=stream.vocab_size, n_known=len(CONCEPTS), specials=stream.specials
+    )
+    training = config.training.model_copy(
+        update={"saving": SavingConfig(every_steps=EVERY), "log_every": 1, "dtype": dtype}
+    )
+    return Job(
+        tokens=str(tokens),
+        folder=str(folder),
+        network=network,
+        start_from="",
+        prevalence=(0.3,) * len(CONCEPTS),
+        training=training,
+        domain_weights={},
+        validation_sequences=6,
+        zero=ZeroConfig(stage=stage),
+    )
+
+
+def go(wanted, scratch, *, world=2, killed=0, moment=None):
+    """Run from the newest savepoint there; the ranks' exit codes."""
+    wanted = resuming.from_newest(wanted, RanksConfig(ranks=world), scratch, lambda event: None)
+    return interrupted.ranks(
+        world, lambda rank: ranks_module.work(wanted, lambda event: None), killed, moment
+    )
+
+
+def left(folder):
+    """Curve, a row a step, and weights."""
+    return (folder / "history.json").read_text(), (folder / "weights.safetensors").read_bytes()
+
+
+def test_twenty_kills_at_random_moments_change_nothing(tokens, tmp_path):
+    straight = job(tmp_path / "straight", tokens)
+    assert go(straight, tmp_path / "none") == [0, 0]
+    draw, n_kills, n_runs = random.Random(0), 0, 0
+    while n_kills < N_KILLS:
+        wanted = job(tmp_path / f"run-{n_runs}", tokens)
+        scratch = tmp_path / f"scratch-{n_runs}"
+        while True:
+            module, name, most = draw.choice(MOMENTS)
+            moment = Moment(module, name, draw.randint(1, most))
+            before = [one.step for one in savepoints.listed(scratch)]
+            codes = go(wanted, scratch, killed=draw.randint(0, 1), moment=moment)
+            if codes == [0, 0]:
+                break
+            n_kills += 1
+            assert interrupted.KILLED in codes
+            after = [one.step for one in savepoints.listed(scratch)]
+            assert max(after, default=0) >= max(before, default=0)
+        assert left(tmp_path / f"run-{n_runs}") == left(tmp_path / "straight")
+        n_runs += 1
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize(("saved", "asked"), [(2, 1), (1, 2)])
+def test_a_converted_savepoint_goes_on_over_other_ranks(tokens, tmp_path, stage, saved, asked):
+    straight = job(tmp_path / "straight", tokens, stage)
+    assert go(straight, tmp_path / "none", world=saved) == [0] * saved
+    wanted, scratch = job(tmp_path / "run", tokens, stage), tmp_path / "scratch"
+    go(wanted, scratch, world=saved, moment=Moment("components.loader", "Loader.batch", 8))
+    with pytest.raises(SavepointError, match=rf"ranks {saved} \(asked: {asked}\)"):
+        go(wanted, scratch, world=asked)
+    convert(savepoints.listed(scratch)[0].folder, wanted.topology(asked))
+    assert go(wanted, scratch, world=asked) == [0] * asked
+    first, second = (ranks_rows(folder) for folder in (tmp_path / "straight", tmp_path / "run"))
+    assert second == pytest.approx(first, rel=1e-6)
+
+
+def ranks_rows(folder):
+    rows = json.loads((folder / "history.json").read_text())["rows"]
+    return [row["nll_nats"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("stage", "dtype"),
+    [*((stage, "float32") for stage in range(4)), (1, "bfloat16"), (3, "bfloat16")],
+)
+def test_one_infinite_loss_on_one_rank_changes_no_weight_on_any(tokens, tmp_path, stage, dtype):
+    poisoned = job(tmp_path / "poisoned", tokens, stage, dtype)
+
+    def work(rank):
+        calls, sums, step = 0, ZeroEngine.sums, ZeroEngine.step
+
+        def flawed(engine, example):
+            nonlocal calls
+            calls += 1
+            found_S = sums(engine, example)
+            return found_S + float("inf") if calls == 4 and rank == 1 else found_S
+
+        def watched(engine, lr):
+            before = [p.detach().clone() for p in engine.finished().parameters()]
+            norm = step(engine, lr)
+            after = engine.finished().parameters()
+            engine.lm.train()
+            same = all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+            assert same == (calls == 4), (calls, norm)
+            return norm
+
+        ZeroEngine.sums, ZeroEngine.step = flawed, watched
+        ranks_module.work(poisoned, lambda event: None)
+
+    assert interrupted.ranks(2, work, 0, None) == [0, 0]
+    assert '"n_skipped": 1' in (tmp_path / "poisoned" / "history.json").read_text()
+
+
+def test_asked_to_stop_all_ranks_leave_together_with_a_savepoint(tokens, tmp_path):
+    wanted, scratch = job(tmp_path / "run", tokens), tmp_path / "scratch"
+    moment = Moment("components.loader", "Loader.batch", 5, signal.SIGTERM)
+    wanted = resuming.from_newest(wanted, RanksConfig(ranks=2), scratch, lambda event: None)
+
+    def work(rank):
+        if rank == 1:
+            moment.arm()
+        ranks_module.work(wanted, lambda event: None)
+
+    assert interrupted.ranks(2, work, 0, None) == [1, 1]
+    assert savepoints.listed(scratch)[0].step == 5
