@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from components import contracts, loader, store
 from components.contracts import ContractError
@@ -13,7 +12,7 @@ from components.storage import StorageConfig
 from components.tokens import TokenStream
 from tests.components.packed import packed
 from tests.components.seaweed import KEY, SECRET, server
-from tests.components.test_shards import TEXTS
+from tests.components.test_shards import TEXTS, same
 
 BUCKET = "corpus"
 
@@ -52,8 +51,7 @@ def test_batches_from_s3_are_those_from_the_folder(storage, tmp_path, shard_toke
     )
     there.restore(here.state(5))
     for step in (5, 6):
-        found, expected = vars(there.batch(step)), vars(here.batch(step))
-        assert all(torch.equal(found[name], expected[name]) for name in expected)
+        assert same(there.batch(step), here.batch(step))
     place.close()
 
 
