@@ -15,7 +15,7 @@ from components.finetuning.stage import finetune
 from components.launch import RanksConfig
 from components.tokens import TokenStream
 from model import checkpoint as checkpoints
-from model.train_config import OptimConfig, TrainingConfig
+from model.train_config import InterleavingConfig, OptimConfig, TrainingConfig
 from tests.components.written_messages import conversations, write_annotator, write_messages
 from tests.components.written_tokens import BLOCK, write_checkpoint, write_tokens
 
@@ -29,7 +29,7 @@ def config(**changes):
     training = TrainingConfig(
         n_tokens=24 * 6 * LENGTH, batch_sequences=6, length=LENGTH, dtype="float32",
         optim=OptimConfig(peak_lr=5e-3, warmup=0.1, decay=0.5), objective=ANSWER_OBJECTIVE,
-        noise=ANSWER_NOISE,        validations=2, log_every=6,
+        noise=ANSWER_NOISE, validations=2, log_every=6,
     )  # fmt: skip
     values = {
         "training": training, "cutting": CUTTING, "valid_share": 0.2,
@@ -196,12 +196,19 @@ def test_windows_longer_than_the_network_reads_are_refused(inputs, tmp_path):
         run(inputs, tmp_path / "out", config(training=training))
 
 
+def test_steering_steps_are_left_to_mid_training():
+    training = config().training.model_dump() | {"interleaving": InterleavingConfig().model_dump()}
+    with pytest.raises(ValidationError, match="no lifted words to steer towards; leave it to mid"):
+        config(training=training)
+
+
 def test_clean_first_blocks_are_refused_since_prompts_are_whole_anyway():
     noise = ANSWER_NOISE.model_copy(update={"clean_prefix": 0.2})
     with pytest.raises(ValidationError, match=r"clean_prefix is 0.2, .* set it to 0"):
         config(training=config().training.model_copy(update={"noise": noise}).model_dump())
 
 
+@pytest.mark.slow
 def test_a_family_without_concepts_learns_to_answer_with_capability_alone(inputs, tmp_path):
     write_checkpoint(tmp_path / "ar", inputs / "tokens", family="ar", max_length=LENGTH)
     run(inputs, tmp_path / "out", config(), checkpoint=tmp_path / "ar")

@@ -32,6 +32,11 @@ def label(tags: Path, labels: Path, config: NumberConfig) -> int:
     return contracts.write(rows, labels, contracts.LABELS)
 
 
+def gather(tags: list[Path], labels: Path, config: NumberConfig) -> int:
+    rows = [{"chunk_id": row, "concept_id": config.n, "score": 1.0} for row in range(len(tags))]
+    return contracts.write(rows, labels, contracts.LABELS)
+
+
 def shout(labels: Path, config: NumberConfig, events: Events) -> None:
     events(Event(step=3, total_steps=4, metrics={"nll_nats": 1.5}))
     contracts.write([], labels, contracts.LABELS)
@@ -283,3 +288,17 @@ def test_the_exit_code_of_ranks_is_recorded(tmp_path, settings):
             diverged, {}, [], out(tmp_path, "Labels"), NumberConfig(n=1), settings.model_dump_json()
         )
     assert records.read_stages(settings.run_folder)[0].exit_code == 76
+
+
+def test_an_input_may_be_no_artifact_and_one_more_is_another_key(tags, settings, tmp_path):
+    rows = []
+    for number, given in enumerate(([], [tags])):
+        output = Body(str(tmp_path / f"out{number}"), "system.Labels")
+        run_stage(
+            gather, {"tags": given}, [], output, NumberConfig(n=0), settings.model_dump_json(),
+            task=f"gather-{number}",
+        )  # fmt: skip
+        rows.append(json.loads(Path(output.path).read_text())["rows"])
+    assert rows == [0, 1]
+    records_of = {record.task: record for record in records.read_stages(settings.run_folder)}
+    assert records_of["gather-0"].inputs == {"tags": []}
