@@ -4,8 +4,15 @@ from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
 from components.atlas.learning_config import AnnotateConfig, LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
 from components.attribution.config import AttributeConfig
-from components.corpus.config import CorpusConfig, PackageSource
+from components.corpus.config import (
+    ConverseConfig,
+    CorpusConfig,
+    EncyclopediaConversations,
+    PackageSource,
+)
+from components.cutting_config import CutConfig
 from components.evaluation.config import EvaluateConfig
+from components.finetuning.config import ANSWER_NOISE, ANSWER_OBJECTIVE, FinetuneConfig
 from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
 from components.launch import RanksConfig
@@ -51,6 +58,18 @@ _MIDTRAINING = _TRAINING.model_copy(
         "interleaving": InterleavingConfig(phase=0.05),
     }
 )  # fmt: skip
+_FINETUNING = _TRAINING.model_copy(
+    update={
+        "n_tokens": 150_000, "objective": ANSWER_OBJECTIVE, "noise": ANSWER_NOISE,
+        "validations": 2,
+        "optim": OptimConfig(peak_lr=3e-4, warmup=0.05, decay=0.95, decay_shape="linear"),
+    }
+)  # fmt: skip
+_CONVERSATIONS = ConverseConfig(
+    sources=(EncyclopediaConversations(max_conversations=500, skip=3_000),)
+)
+"""Articles beyond those that the corpus takes, so that no answer was trained on before."""
+
 _MIXTURE = {
     "encyclopedia": 0.2, "literature": 0.15, "medicine": 0.15, "mathematics": 0.25, "code": 0.25,
 }  # fmt: skip
@@ -108,4 +127,8 @@ def demo() -> Recipe:
         ),
         registry=PromoteConfig(name="clearstory-demo"),
         report=ReportConfig(recipe="demo"),
+        conversations=_CONVERSATIONS,
+        finetuning=FinetuneConfig(
+            training=_FINETUNING, cutting=CutConfig(encoder=_ENCODER), ranks=_RANKS
+        ),
     )  # fmt: skip

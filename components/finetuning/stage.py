@@ -5,11 +5,14 @@ are asked for. Concepts go on being taught: an annotator labels the chunks of th
 
     finetuned     the checkpoint, with the chat tokens in its vocabulary
     curve         the losses on the way
-    scores        the loss and the four metrics on held-out answers, before and after
+    scores        the loss and the four metrics on held-out answers, before and after; and in
+                  answers.json how many answers were read, and how many did not fit
 """
 
 import json
+import shutil
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 from components import annotators, contracts, embedding
@@ -39,6 +42,8 @@ from model import tokenizer as tokenizers
 from model.events import Events, ignore
 from model.language_model import LanguageModel
 from model.tokenizer import Tokenizer
+
+ANSWERS_FILE = "answers.json"
 
 
 def finetune(
@@ -87,7 +92,8 @@ def _job(
     _check(lm, checkpoint, annotator, config)
     checkpoints.save(lm, start)
     labelling = None if lm.bottleneck is None else annotator
-    write_stream(messages, labelling, tokens, config, block=lm.config.backbone.block)
+    packed = write_stream(messages, labelling, tokens, config, block=lm.config.backbone.block)
+    (folder / ANSWERS_FILE).write_text(json.dumps(asdict(packed), indent=1) + "\n")
     return Job(
         tokens=str(tokens),
         folder=str(folder),
@@ -148,5 +154,6 @@ def _write_scores(folder: Path, finetuned: Path, job: Job, config: FinetuneConfi
             aligned = judge(cards, embedding.load(config.cutting.encoder).embed)
             found |= scores_of_alignment(aligned, config.cutting.encoder, when, scorer)
     text = {name: found[name].model_dump() for name in sorted(found)}
+    shutil.copyfile(Path(job.folder) / ANSWERS_FILE, folder / ANSWERS_FILE)
     (folder / "scores.json").write_text(json.dumps(text, indent=1, allow_nan=False) + "\n")
     contracts.seal(folder, contracts.SCORES)

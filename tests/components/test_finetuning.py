@@ -90,6 +90,12 @@ def test_answers_are_learned_and_every_metric_stands_before_and_after(finetuned)
     assert change["value"] == pytest.approx(difference[0] - difference[1], abs=1e-6)
 
 
+def test_how_many_answers_were_read_stands_beside_the_scores(finetuned):
+    told = json.loads((finetuned / "scores" / "answers.json").read_text())
+    assert told["n_train"] + told["n_valid"] == 36
+    assert told["n_left_out"] == 0
+
+
 def test_the_checkpoint_opens_alone_and_remembers_what_came_before(inputs, finetuned):
     contracts.verify(finetuned / "finetuned", contracts.CHECKPOINT)
     before, after = (
