@@ -10,6 +10,7 @@ utilisation of the device, a range; money is hours at its price.
 from dataclasses import dataclass
 from typing import Literal
 
+from components.finetuning.config import FinetuneConfig
 from components.midtraining.config import MidtrainConfig
 from components.scaling import ladder as ladders
 from components.training.config import TrainConfig
@@ -25,6 +26,7 @@ from pipelines.hardware import Device, device
 from pipelines.recipe import Recipe
 
 Zero = Literal[0, 1, 2, 3]
+Optimisation = TrainConfig | MidtrainConfig | FinetuneConfig
 Verdict = Literal["fits", "fits with activation checkpointing", "does not fit"]
 ZERO_STAGES: tuple[Zero, ...] = (0, 1, 2, 3)
 
@@ -126,19 +128,18 @@ def zero_stage(number: int) -> Zero | None:
     return next((stage for stage in ZERO_STAGES if stage == number), None)
 
 
-def _optimisations(
-    recipe: Recipe,
-) -> list[tuple[str, TrainingConfig, TrainConfig | MidtrainConfig]]:
+def _optimisations(recipe: Recipe) -> list[tuple[str, TrainingConfig, Optimisation]]:
     """The stages that train the recipe's network, in their order."""
-    return [
+    found: list[tuple[str, TrainingConfig, Optimisation]] = [
         ("train", recipe.training.training, recipe.training),
         ("midtrain", recipe.midtraining.training, recipe.midtraining),
     ]
+    if recipe.finetuning is not None:
+        found.append(("finetune", recipe.finetuning.training, recipe.finetuning))
+    return found
 
 
-def _place(
-    on: Device, config: TrainConfig | MidtrainConfig, ranks: int | None, zero: Zero | None
-) -> Place:
+def _place(on: Device, config: Optimisation, ranks: int | None, zero: Zero | None) -> Place:
     given = config.ranks if ranks is None else config.ranks.model_copy(update={"ranks": ranks})
     split = config.zero if zero is None else _at_stage(config.zero, zero)
     return Place(on, given, split)
