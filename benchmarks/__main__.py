@@ -2,11 +2,25 @@
 
 import torch
 
-from benchmarks import attention, dependence, generation, loader, saving, training
+from benchmarks import (
+    attention,
+    concept_sums,
+    concept_top,
+    dependence,
+    generation,
+    loader,
+    routing,
+    saving,
+    training,
+    vocabulary,
+)
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for benchmark in (attention, generation, dependence, saving, loader, training):
+    for benchmark in (attention, generation, saving, loader, training):
         print(benchmark.contest(), flush=True)
     print(loader.against_arrow(), flush=True)
     print(loader.opening(), flush=True)
+    for several in (concept_top, concept_sums, dependence, vocabulary, routing):
+        for contest in several.contests():
+            print(contest, flush=True)

@@ -28,13 +28,15 @@ BLOCK = 4_096
 def merged_top(query_NQ: Tensor, predictor_KQ: Tensor, k: int) -> TopConcepts:
     """The k strongest by a running list: every block's own top-k, joined with it and cut again.
 
-    The kept logits are then made from gathered rows of the predictor, which autograd keeps.
+    As the released package does it: the predictor is transposed and copied first, and the kept
+    logits are made in the end from gathered rows of it, which autograd keeps.
     """
     values_Nk = query_NQ.new_full((len(query_NQ), 0), 0.0)
     ids_Nk = torch.zeros(len(query_NQ), 0, dtype=torch.int64)
     with torch.no_grad():
+        predictor_QK = predictor_KQ.T.contiguous()
         for start in range(0, len(predictor_KQ), BLOCK):
-            block_NK = activations(query_NQ @ predictor_KQ[start : start + BLOCK].T)
+            block_NK = activations(query_NQ @ predictor_QK[:, start : start + BLOCK])
             found = block_NK.topk(min(k, block_NK.shape[1]))
             values = torch.cat([values_Nk, found.values], dim=1)
             ids = torch.cat([ids_Nk, found.indices + start], dim=1)

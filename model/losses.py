@@ -52,9 +52,14 @@ def dependence(parts: Parts, masked_BT: Tensor, *, with_residual: bool) -> Tenso
 def _dependence(first_ND: Tensor, second_ND: Tensor, masked_BT: Tensor) -> Tensor:
     n_rows_B = masked_BT.sum(dim=1)
     first_BTD, second_BTD = _centred(first_ND, masked_BT), _centred(second_ND, masked_BT)
-    cross_BDD = second_BTD.transpose(1, 2) @ first_BTD
-    width = first_ND.shape[1]
-    of_sequence_B = cross_BDD.square().sum(dim=(1, 2)) / (width**2 * (n_rows_B - 1).clamp(min=1))
+    length, width = first_BTD.shape[1:]
+    if length < width / 2:
+        # ‖Ψᵀ Φ‖² = Σ (Ψ Ψᵀ) ∘ (Φ Φᵀ): two kernels of the rows are then the smaller matrices.
+        square_BTT = (first_BTD @ first_BTD.mT) * (second_BTD @ second_BTD.mT)
+        square_B = square_BTT.sum(dim=(1, 2))
+    else:
+        square_B = (second_BTD.mT @ first_BTD).square().sum(dim=(1, 2))
+    of_sequence_B = square_B / (width**2 * (n_rows_B - 1).clamp(min=1))
     return of_sequence_B[n_rows_B >= 2].sum()
 
 

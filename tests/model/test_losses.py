@@ -26,14 +26,15 @@ def test_reconstruction_by_hand():
     assert float(reconstruction(own)) == pytest.approx(4.0 / 2 + 1.0 / 2)
 
 
-def test_dependence_is_the_formula_per_sequence():
-    own = parts()
+@pytest.mark.parametrize("width", [4, 9])
+def test_dependence_is_the_formula_per_sequence_whichever_matrices_are_smaller(width):
+    own = parts(width=width)
     masked_BT = torch.tensor([[True, True, True, False], [True, False, True, True]])
     total = 0.0
     for rows in (slice(0, 3), slice(3, 6)):
         known = own.known_ND[rows] - own.known_ND[rows].mean(0)
         unknown = own.unknown_ND[rows] - own.unknown_ND[rows].mean(0)
-        total += float((unknown.T @ known).square().sum() / (4**2 * 2))
+        total += float((unknown.T @ known).square().sum() / (width**2 * 2))
     found = dependence(own, masked_BT, with_residual=False)
     assert float(found) == pytest.approx(total, rel=1e-5)
 

@@ -29,9 +29,9 @@ def example(network, chances=None, sparse=False, batch=None):
     )
 
 
-def touched(term, chances=None, config=None, sparse=False):
+def touched(term, chances=None, config=None, *, sparse=False, residual=True):
     """Names of the parameters that this term's gradient reaches."""
-    network = tiny.lm()
+    network = tiny.lm(residual=residual)
     sums_S = Objective(network, config or ObjectiveConfig())(example(network, chances, sparse))
     sums_S[term].backward()
     return {
@@ -68,6 +68,20 @@ def test_where_the_residual_is_dropped_it_reaches_embeddings_and_predictor():
 def test_forced_and_dropped_it_teaches_the_embeddings_of_the_labels():
     reached = touched(Term.LANGUAGE, Chances(known=1.0, unknown=1.0, residual_dropped=1.0))
     assert KNOWN_EMBEDDING in reached
+
+
+def test_without_a_residual_the_language_loss_teaches_known_concepts_and_still_no_unknown_one():
+    reached = touched(Term.LANGUAGE, residual=False)
+    assert {KNOWN_EMBEDDING, KNOWN_PREDICTOR, BACKBONE} <= reached
+    assert not reached & set(UNKNOWN)
+
+
+def test_without_a_residual_the_named_parts_contribute_everything():
+    network = tiny.lm(residual=False)
+    one = example(network)
+    means_S = Objective(network, ObjectiveConfig())(one) / counts(one, network, ObjectiveConfig())
+    assert float(means_S[Term.CONTRIBUTION].detach()) == pytest.approx(1.0)
+    assert float(means_S[Term.NORM_RESIDUAL].detach()) == pytest.approx(0.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

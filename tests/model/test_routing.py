@@ -10,6 +10,7 @@ from benchmarks import straightforward
 from model import forcing
 from model.diffusion import fixed, question
 from model.forcing import Chances
+from model.language_model import LanguageModel
 from model.objective import Example, Objective, Term
 from model.routing import flops, reads_known, rows, straightforward_flops
 from model.train_config import ObjectiveConfig
@@ -90,6 +91,24 @@ def test_every_weight_has_a_gradient_even_where_no_row_asks_for_it(sparse):
     one.batch.labelled_C[:] = False
     Objective(network, ObjectiveConfig())(one)[: Term.NLL].sum().backward()
     assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_step_keeps_nothing_of_tokens_times_concepts(sparse):
+    small = tiny.config()
+    assert small.bottleneck is not None
+    large = small.bottleneck.model_copy(update={"n_known": 2_000, "n_unknown": 6_000})
+    network = LanguageModel(small.model_copy(update={"bottleneck": large}))
+    one = example(network, sparse=sparse)
+    kept = []
+
+    def count(tensor):
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+        Objective(network, ObjectiveConfig())(one)
+    assert max(kept) == 2_000 * tiny.WIDTH < int(one.asked.masked_BT.sum()) * 2_000
 
 
 def test_rows_by_hand():

@@ -67,18 +67,27 @@ def test_tiles_of_rows_change_neither_values_nor_gradients(biased, monkeypatch):
         torch.testing.assert_close(one, other)
 
 
-def test_what_is_kept_for_backward_grows_with_k_alone():
+def test_what_is_kept_for_backward_is_twelve_bytes_a_kept_concept():
     query, predictor, bias = problem(n_rows=50, n_concepts=4_000)
-    kept = []
+    given = {tensor.data_ptr() for tensor in (query, predictor, bias)}
+    kept = {}
 
     def count(tensor):
-        kept.append(tensor.numel())
+        if tensor.data_ptr() not in given:
+            kept[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-        top = top_concepts(query, predictor, bias, k=3)
-        weighted_rows(predictor, top)
-    assert max(kept) == predictor.numel() < 50 * 4_000
+        weighted_rows(predictor, top_concepts(query, predictor, bias, k=3))
+    # embedding_bag adds three numbers a bag, whatever its size
+    assert sum(kept.values()) == 50 * (3 * 12 + 3 * 8)
+
+
+def test_nothing_moves_a_logit_beyond_the_cut():
+    query, predictor = torch.ones(1, 1), torch.tensor([[16.0], [14.0], [-16.0]], requires_grad=True)
+    top_concepts(query, predictor, None, k=3).activations.sum().backward()
+    assert predictor.grad is not None
+    assert (predictor.grad != 0).flatten().tolist() == [False, True, False]
 
 
 def test_no_row_at_all_gives_zero_gradients():
