@@ -100,7 +100,9 @@ class Objective(nn.Module):
         found = self._nats(state_ND, target_N, asked)
         if example.aim is not None:
             sums = self._steered(example.aim, asked, parts, state_ND)
-            sums |= {Term.LANGUAGE: found.loss}
+            # The unknown head learns nothing here, but a weight without a gradient is left alone by
+            # torch, stepped by its momentum at ZeRO 1 and 2, and by its last gradient at 3.
+            sums |= {Term.LANGUAGE: found.loss + 0.0 * parts.unknown_ND.sum()}
             return _stacked(sums | _nll_reports(found.nll_N, asked))
         two_terms = self.config.independence == "two_term"
         with _float32(hidden_BTD):

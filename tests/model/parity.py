@@ -19,14 +19,17 @@ from components import launch
 from model.config import Config, Family
 from model.diffusion import Batch
 from model.engine import Engine, PlainEngine
+from model.interleaving import Lifted
 from model.language_model import LanguageModel
 from model.train import fit
-from model.train_config import NoiseConfig, TrainingConfig
+from model.train_config import InterleavingConfig, NoiseConfig, TrainingConfig
 from model.zero_config import ZeroConfig
 from tests.model import tiny
 
 SEQUENCES, N_STEPS = 8, 20
 POISONED_RANK = 1
+PHASES = InterleavingConfig(phases=2, phase=0.2, warmup=0.2, gap=0.2)
+LIFTED = Lifted(torch.arange(32)[: 4 * tiny.KNOWN].view(tiny.KNOWN, 4), torch.ones(tiny.KNOWN))
 
 
 class Case(Config):
@@ -43,6 +46,9 @@ class Case(Config):
     poisoned: tuple[NonNegativeInt, ...] = ()
     """Steps in which one rank's loss is no number."""
 
+    steered: bool = False
+    """Whether every fourth of the run is a phase of steering steps, which teach other weights."""
+
     @property
     def name(self) -> str:
         zero = self.zero.model_dump(exclude_defaults=True)
@@ -57,6 +63,7 @@ class Case(Config):
             micro_batches=self.micro_batches,
             dtype=self.dtype,
             noise=NoiseConfig(clean_prefix=0.3),
+            interleaving=PHASES if self.steered else None,
             log_every=1,
         )
 
@@ -68,8 +75,8 @@ class Job(Config):
 
 
 Found = dict[str, Any]
-"""`losses` (steps, terms), gradient `norms` (steps; rank 0 knows them), the number of steps
-`skipped` and the trained `weights` by name."""
+"""`losses` (steps, terms), gradient `norms` (steps), the number of steps `skipped` and the
+trained `weights` by name."""
 
 
 def batch_at(step: int) -> Batch:
@@ -89,14 +96,9 @@ def train(case: Case, engine: Engine) -> Found:
 
     if case.poisoned:
         _poison(engine, case)
-    norms: list[float] = []
-    history = fit(
-        engine,
-        case.training,
-        share,
-        [tiny.batch(3, seed=99)],
-        lambda event: norms.append(event.metrics["gradient_norm"]),
-    )
+    norms = _norms(engine)
+    lifted = LIFTED if case.steered else None
+    history = fit(engine, case.training, share, [tiny.batch(3, seed=99)], lifted=lifted)
     losses = [
         [row.nll_nats, row.concept_loss or 0.0, row.valid_nll_nats or 0.0] for row in history.rows
     ]
@@ -116,6 +118,18 @@ def plain(case: Case) -> Found:
 
 def _lm(case: Case) -> LanguageModel:
     return tiny.lm(case.family, **case.network)
+
+
+def _norms(engine: Engine) -> list[float]:
+    """Norms of the gradients of steps to come."""
+    step, norms = engine.step, []
+
+    def noted(lr: float) -> float:
+        norms.append(step(lr))
+        return norms[-1]
+
+    engine.step = noted
+    return norms
 
 
 def _poison(engine: Engine, case: Case) -> None:

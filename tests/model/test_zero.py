@@ -5,6 +5,7 @@ the batch that differ much (`tests.model.parity`). Both sides step with torch's 
 clipped in every step, so that their norms count too: Adam alone forgives any factor.
 """
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -40,6 +41,7 @@ def cases():
         yield Case(network={"residual": False, "rank": None}, zero=zero(stage))
         yield Case(micro_batches=2, zero=zero(stage, activation_checkpointing=True))
         yield Case(micro_batches=2, poisoned=(3, 4, 9), zero=zero(stage))
+        yield Case(micro_batches=2, steered=True, zero=zero(stage))
     for stage in SPLIT:
         yield Case(micro_batches=2, zero=zero(stage, offload="optimizer"))
     yield Case(micro_batches=2, zero=zero(3, offload="optimizer_and_parameters"))
@@ -128,3 +130,32 @@ def test_the_ranks_of_the_matrix_count_unequally_and_together_as_one():
     first, second = counted(slice(0, None, 2)), counted(slice(1, None, 2))
     assert torch.equal(first + second, counted(slice(None)))
     assert first[Term.NLL] > 2 * second[Term.NLL]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sequences", "steered"),
+    [
+        pytest.param({}, 6, False, id="as ever"),
+        pytest.param({"rank": None}, 6, False, id="dense unknown head"),
+        pytest.param({"residual": False}, 6, False, id="no residual"),
+        pytest.param({"tied": False, "known_bias": False}, 6, False, id="own head, no bias"),
+        pytest.param({}, 0, False, id="nothing to ask"),
+        pytest.param({}, 6, True, id="steering step"),
+        pytest.param({}, 0, True, id="steering step, nothing to ask"),
+    ],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_every_weight_has_a_gradient_in_every_kind_of_step(changes, sequences, steered, sparse):
+    """One without would be stepped along its last gradient at stage 3, and left alone by torch."""
+    case, lm = Case(steered=steered), tiny.lm(**changes)
+    step = parity.N_STEPS // 4
+    batch = parity.batch_at(step)
+    batch.ids_BT[sequences:] = tiny.SPECIALS.pad_id
+    engine = PlainEngine(lm, case.training)
+    example = replace(
+        example_at(batch, engine, case.training, step, parity.LIFTED if steered else None),
+        sparse=sparse,
+    )
+    assert (example.aim is not None) is steered
+    engine.sums(example)[:6].sum().backward()
+    assert [name for name, one in lm.named_parameters() if one.grad is None] == []
