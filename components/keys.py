@@ -19,7 +19,7 @@ FIRST_PARTY = ("model", "components")
 _OUTSIDE_THE_METHOD = (
     "components.artifacts", "components.runner", "components.store", "components.tracking",
     "components.settings", "components.keys", "components.records", "components.images",
-    "components.provenance",
+    "components.provenance", "components.scratch", "components.lifeline",
 )  # fmt: skip
 """What wraps stages cannot change what they write: a change here reuses every artifact."""
 

@@ -36,6 +36,18 @@ def ask_to_stop() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def interrupt_once() -> None:
+    """SIGTERM and Ctrl-C end the stage alike, and a second one does not disturb the cleaning up."""
+
+    def stop(signum: int, frame: object) -> None:
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, signal.SIG_IGN)
+        raise KeyboardInterrupt(signal.Signals(signum).name)
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, stop)
+
+
 def _wait(pid: int, then: Callable[[], None]) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(pid).wait()

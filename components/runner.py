@@ -9,7 +9,6 @@ import inspect
 import os
 import platform
 import re
-import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Protocol
 
 import psutil
 
-from components import contracts, keys, lifeline, records, tracking
+from components import contracts, keys, lifeline, records, scratch, tracking
 from components.contracts import Contract, ContractError, Manifest
 from components.launch import RankError
 from components.provenance import Provenance
@@ -62,7 +61,7 @@ def run_stage(
     whatever the stage raises, after the failure was recorded.
     """
     run = _Run.of(function, inputs, output, config, Settings.model_validate_json(settings), task)
-    _interrupt_once()
+    lifeline.interrupt_once()
     lifeline.follow(lifeline.RUN_PID, lifeline.ask_to_stop)
     if records.is_cancelled(run.settings.run_folder):
         raise SystemExit(f"{run.name} did not begin: its run was stopped or failed before")
@@ -167,7 +166,10 @@ class _Run:
         if "scratch" not in names:
             yield heard
             return
-        with self.store.scratch(self.key) as folder:
+        for left in scratch.abandoned(self.store.root, self.key):
+            text = f"a killed attempt at another key left {left}; this one does not go on from it"
+            records.progress(self.settings.run_folder, self.name, "message", text=text)
+        with scratch.lent(self.store.root, self.key) as folder:
             yield {**heard, "scratch": folder}
 
     def hear(self, told: Event) -> None:
@@ -294,15 +296,3 @@ def _title(artifact: Artifact) -> str:
 
 def _name_of(artifact: Artifact) -> str:
     return re.sub(r"(?<!^)([A-Z])", r"_\1", _title(artifact)).lower()
-
-
-def _interrupt_once() -> None:
-    """SIGTERM and Ctrl-C end the stage alike, and a second one does not disturb the cleaning up."""
-
-    def stop(signum: int, frame: object) -> None:
-        for name in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(name, signal.SIG_IGN)
-        raise KeyboardInterrupt(signal.Signals(signum).name)
-
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, stop)

@@ -32,8 +32,7 @@ from components.ranged import FolderPlace, Head, Place, S3Place
 from components.retries import InterruptedTransferError, StorageError, advice, tried
 from components.storage import StorageConfig
 
-KEPT_FOLDER = "kept"
-_KEY_CHARS = 20
+KEY_CHARS = 20
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Store:
 
     def folder_of(self, key: StageKey) -> Path:
         """Where the artifacts of a key lie once they are committed."""
-        return self.root / "stages" / key.stage / key.digest[:_KEY_CHARS]
+        return self.root / "stages" / key.stage / key.digest[:KEY_CHARS]
 
     @contextmanager
     def lease(self, key: StageKey) -> Iterator[None]:
@@ -66,38 +65,8 @@ class Store:
 
         The lock is the kernel's and goes with its process, so a killed run leaves none behind.
         """
-        with self._locked(f"{key.stage}-{key.digest[:_KEY_CHARS]}"):
+        with locked(self.root / "leases" / f"{key.stage}-{key.digest[:KEY_CHARS]}"):
             yield
-
-    @contextmanager
-    def scratch(self, key: StageKey) -> Iterator[Path]:
-        """A folder that outlives a failed or killed attempt; emptied after one that succeeded.
-
-        Keys that compute the same in another way (`Config.HOW`) share it. What lies in its `kept`
-        stays for good.
-        """
-        name = f"{key.stage}-{key.lineage[:_KEY_CHARS]}"
-        folder = self.root / "scratch" / name
-        with self._locked(f"scratch-{name}"):
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "key.json").write_text(key.model_dump_json(indent=1))
-            yield folder
-            for path in folder.iterdir():
-                if path.is_dir() and path.name != KEPT_FOLDER:
-                    shutil.rmtree(path)
-            if not (folder / KEPT_FOLDER).is_dir():
-                shutil.rmtree(folder)
-
-    @contextmanager
-    def _locked(self, name: str) -> Iterator[None]:
-        path = self.root / "leases" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:  # explicit: a forked child may still hold a copy of the handle
-                fcntl.flock(handle, fcntl.LOCK_UN)
 
     @contextmanager
     def attempt(self, key: StageKey, outputs: Mapping[str, Contract]) -> Iterator[dict[str, Path]]:
@@ -152,8 +121,24 @@ class Store:
         if not others:
             return "it has not run before"
         differences = key.differences(StageKey.model_validate_json(others[-1].read_text()))
-        shown = "; ".join(text if len(text) < 200 else text[:200] + "…" for text in differences[:3])
-        return f"changed since its last run: {shown}"
+        return f"changed since its last run: {shown(differences)}"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the kernel's lock on this file; another process waits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:  # explicit: a forked child may still hold a copy of the handle
+            fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def shown(differences: list[str]) -> str:
+    """The first few, cut to what a line can hold."""
+    return "; ".join(text if len(text) < 200 else text[:200] + "…" for text in differences[:3])
 
 
 def _located(folder: Path, contract: Contract) -> Manifest:

@@ -279,6 +279,19 @@ def test_scratch_outlives_a_killed_attempt_and_goes_after_the_commit(tmp_path, s
     assert len(list((scratch / "kept").iterdir())) == 3
 
 
+def test_what_another_key_left_behind_is_said_and_not_gone_on_from(tmp_path, settings):
+    for number in (1, 2):
+        mine = settings.model_copy(update={"run_id": f"{settings.run_id}-{number}"})
+        with pytest.raises(KeyboardInterrupt, match="after step 1"):
+            run_stage(
+                climb, {}, [], out(tmp_path, "Labels"), NumberConfig(n=number),
+                mine.model_dump_json(),
+            )  # fmt: skip
+    progress = (mine.run_folder / "progress.jsonl").read_text()
+    assert "a killed attempt at another key left" in progress
+    assert "config.n: 1 -> 2" in progress
+
+
 def test_the_exit_code_of_ranks_is_recorded(tmp_path, settings):
     def diverged(labels: Path, config: NumberConfig) -> None:
         raise RankError("not finite", 76)
