@@ -106,7 +106,7 @@ class PlainEngine:
         self._optimizer.state.clear()
         for kind in ("step", "exp_avg", "exp_avg_sq"):
             for name, tensor in _part(tensors, kind).items():
-                self._optimizer.state[by_name[name]][kind] = tensor
+                self._optimizer.state[by_name[name]][kind] = tensor.to(self._device)
 
     def finished(self) -> LanguageModel:
         return self.lm.eval().cpu()
