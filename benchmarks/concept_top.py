@@ -5,7 +5,8 @@
     network    512 tokens through 4 layers and both heads; forward
 
 at width 256. The reference goes through the concepts in blocks of 4,096, keeps a running list and
-gathers the rows of the kept concepts, as the released package does.
+gathers the rows of the kept concepts, as the released package does; the known concepts are also
+raced against all logits at once, which is the formula as it is written.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.measure import Action, Contest, memory, race
-from benchmarks.straightforward import gathered_sum, merged_top
+from benchmarks.straightforward import dense_top, gathered_sum, merged_top
 from model.bottleneck import ConceptBottleneck
 from model.config import BackboneConfig, BottleneckConfig
 from model.topk import TopConcepts
@@ -27,9 +28,10 @@ CONFIG = BottleneckConfig(
 
 
 def contests() -> Iterator[Contest]:
-    """Known forward, known with gradients and memory, unknown forward, and a whole network."""
+    """Known forward, twice; with gradients and memory; unknown forward; and a whole network."""
     heads, hidden_ND = _heads(), _hidden()
     yield _known(heads, hidden_ND)
+    yield _known_at_once(heads, hidden_ND)
     yield _known_with_gradients()
     yield _unknown(heads, hidden_ND[:256])
     yield _network(heads)
@@ -73,6 +75,22 @@ def _known(heads: ConceptBottleneck, hidden_ND: Tensor) -> Contest:
         f"known top-32 of {N_TOKENS} tokens", torch.no_grad()(reference), torch.no_grad()(ours),
         agreement=_agreement(reference(), ours()), repeats=5, target=1.4,
         products=lambda: hidden_ND @ known.predictor_KD.detach().T,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def _known_at_once(heads: ConceptBottleneck, hidden_ND: Tensor) -> Contest:
+    known = heads.known
+
+    def reference() -> TopConcepts:
+        return dense_top(hidden_ND, known.predictor_KD, known.top_k)
+
+    def ours() -> TopConcepts:
+        return known.top(hidden_ND)
+
+    return race(
+        "… found in all logits at once", torch.no_grad()(reference), torch.no_grad()(ours),
+        agreement=_agreement(reference(), ours()), repeats=5,
     )  # fmt: skip
 
 

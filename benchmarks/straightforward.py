@@ -46,6 +46,12 @@ def merged_top(query_NQ: Tensor, predictor_KQ: Tensor, k: int) -> TopConcepts:
     return TopConcepts(ids_Nk, activations(logits_Nk))
 
 
+def dense_top(query_NQ: Tensor, predictor_KQ: Tensor, k: int) -> TopConcepts:
+    """The k strongest of all logits at once: the formula, as it is written."""
+    found = activations(query_NQ @ predictor_KQ.T).topk(k)
+    return TopConcepts(found.indices, found.values)
+
+
 def gathered_sum(table_KQ: Tensor, top: TopConcepts) -> Tensor:
     """Σ activation · table[id] with the rows gathered."""
     return torch.einsum("nk,nkq->nq", top.activations, table_KQ[top.ids])
