@@ -78,6 +78,7 @@ def _kept(
     try:
         return fit(engine, job.training, batch_at, valid, events, keeper, words)
     except DivergedError as error:
+        keeper.close()  # before what it tidies is moved
         raise DivergedError(f"{error}. {_last_good(scratch, engine.rank)}") from error
     except StoppedError as error:
         raise StoppedError(f"{error}. {_newest(scratch)}") from error
