@@ -1,7 +1,7 @@
 """A savepoint for another number of ranks: `python -m components.conversion FOLDER --ranks N`.
 
 One process reads what the ranks wrote and writes the state whole, as a new savepoint beside the old
-one; the next run that asks for these ranks goes on from it (docs/decisions/0006).
+one; the next run that asks for these ranks goes on from it (docs/decisions/0005).
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Batches made while the step before still runs.
 
 Worth its thread where reading waits: 12 windows from S3 took 50 ms of a step of 418 ms, from a
-folder 0.7 ms (docs/decisions/0007). What a batch is does not change.
+folder 0.7 ms (docs/decisions/0006). What a batch is does not change.
 """
 
 from collections import deque
