@@ -10,7 +10,13 @@ import pytest
 
 from tests.pipelines.interrupting import ROOT, interrupt_in
 
-SAVING = ["--set", "training.training.saving.every_steps=2"]
+SAVING = [
+    *("--set", "training.training.saving.every_steps=2"),
+    *(
+        "--set",
+        "training.training.tell_seconds=0.01",
+    ),  # told at every step, so the kill comes early
+]
 
 
 def ranks_of(runs):
