@@ -114,7 +114,7 @@ class Transformer(nn.Module):
             before = past.layers[index] if past.layers else None
             states_BTD, seen = self._pass(layer, states_BTD, at, before)
             if injection is not None and index >= injection.first_layer:
-                states_BTD = states_BTD + injection.addition_BTD
+                states_BTD = states_BTD + injection.addition_BTD.to(states_BTD.dtype)
             layers.append(seen)
         return self.norm(states_BTD), Past(tuple(layers))
 

@@ -79,6 +79,16 @@ def test_parts_of_a_batch_add_up_to_the_whole():
     torch.testing.assert_close(added_S, sums_S, rtol=1e-4, atol=1e-4)
 
 
+def test_a_network_in_low_precision_takes_the_same_steps():
+    network = tiny.lm()
+    low = tiny.lm().bfloat16()
+    example = steered(network)
+    exact_S = Objective(network, ObjectiveConfig())(example)
+    found_S = Objective(low, ObjectiveConfig())(example).float()
+    terms = [Term.LANGUAGE, Term.RESPOND, Term.EXPRESS]
+    torch.testing.assert_close(found_S[terms], exact_S[terms], rtol=0.05, atol=0.05)
+
+
 def test_steering_phases_teach_the_network_to_notice_and_to_say():
     noticed, said = {}, {}
     for phases in (None, CONFIG):
