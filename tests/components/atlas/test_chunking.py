@@ -85,6 +85,7 @@ def test_chunks_cover_any_text_in_order_within_the_limit(text: str, is_code: boo
     assert max(piece.end - piece.start for piece in chunks) <= SMALL.hard_max * 8
 
 
+@pytest.mark.slow
 def test_five_megabytes_in_one_document_are_cut() -> None:
     config = ChunkConfig(encoder=hashing.NAME)
     text = ("The quick brown fox jumps. " * 40 + "\n\n") * 4_700

@@ -66,6 +66,7 @@ def test_both_families_are_fitted_from_their_curves(tmp_path):
     assert (folder / "points.csv").read_text().count("\n") == 17
 
 
+@pytest.mark.slow
 def test_the_order_of_curves_changes_no_byte(tmp_path):
     curves = ladder(tmp_path)
     one = fitted(curves, tmp_path / "one")
