@@ -1,4 +1,4 @@
-"""`clearstory`: plan, fetch, run, rerun, status, ui."""
+"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui."""
 
 import json
 import logging
@@ -96,6 +96,30 @@ def run(
     changes = settings_of or []
     chosen = _guarded(lambda: recipes.changed(recipes.named(recipe), changes))
     again = ["run", recipe, *(word for change in changes for word in ("--set", change))]
+    _run(chosen, _settings(chosen.name, runs, again))
+
+
+@app.command()
+def anneal(
+    savepoint: Annotated[
+        Path, typer.Argument(help="A kept one: RUNS/store/scratch/train-…/kept/step-…")
+    ],
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps of the decay.")],
+    recipe: Annotated[str, typer.Option("--recipe", help="Whose training it was.")] = "demo",
+    runs: RunsOption = Path("runs"),
+    settings_of: SetOption = None,
+) -> None:
+    """Let a kept savepoint decay by itself; all later stages follow.
+
+    Savepoints are kept by a run with --set training.training.saving.keep_every=STEPS.
+    Example: clearstory anneal runs/store/scratch/train-…/kept/step-000000600-… --steps 100
+    """
+    changes = settings_of or []
+    chosen = _guarded(
+        lambda: recipes.annealed(recipes.changed(recipes.named(recipe), changes), savepoint, steps)
+    )
+    again = ["anneal", str(savepoint), "--steps", str(steps), "--recipe", recipe]
+    again += [word for change in changes for word in ("--set", change)]
     _run(chosen, _settings(chosen.name, runs, again))
 
 

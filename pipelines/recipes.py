@@ -13,6 +13,7 @@ The last three begin with `clearstory plan NAME`: they want more than a laptop.
 import difflib
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -56,6 +57,19 @@ def changed(recipe: Recipe, settings: Sequence[str]) -> Recipe:
         return Recipe.model_validate(values)
     except ValidationError as error:
         raise ValueError(f"{', '.join(settings)} does not fit the recipe: {error}") from error
+
+
+def annealed(recipe: Recipe, savepoint: Path, n_steps: int) -> Recipe:
+    """The recipe whose training goes on from a savepoint and only decays, for `n_steps` steps.
+
+    Raises ValueError where the folder is no savepoint, or one of the warm-up.
+    """
+    from components import savepoints  # brings torch along, and planning needs none
+
+    found = savepoints.opened(savepoint.resolve())
+    training = recipe.training.training.annealed(str(found.folder), found.step, n_steps)
+    stage = recipe.training.model_copy(update={"training": training})
+    return recipe.model_copy(update={"training": stage})
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -112,9 +112,29 @@ def test_a_converted_savepoint_goes_on_over_other_ranks(tokens, tmp_path, stage,
     assert second == pytest.approx(first, rel=1e-6)
 
 
+def test_an_annealed_branch_shares_the_trunk_and_decays_by_itself(tokens, tmp_path):
+    trunk, scratch = job(tmp_path / "trunk", tokens), tmp_path / "scratch"
+    saving = SavingConfig(keep_every=6)
+    trunk = trunk.model_copy(
+        update={"training": trunk.training.model_copy(update={"saving": saving})}
+    )
+    assert go(trunk, scratch) == [0, 0]
+    (kept,) = savepoints.listed(scratch)
+    annealed = trunk.training.annealed(str(kept.folder), kept.step, 3)
+    branch = job(tmp_path / "branch", tokens).model_copy(update={"training": annealed})
+    assert go(branch, tmp_path / "other") == [0, 0]
+    whole, short = (rows(tmp_path / name) for name in ("trunk", "branch"))
+    assert short[:6] == whole[:6]
+    assert [row["step"] for row in short] == list(range(1, 10))
+    assert short[6]["lr"] == whole[6]["lr"] > short[7]["lr"] > short[8]["lr"]
+
+
+def rows(folder):
+    return json.loads((folder / "history.json").read_text())["rows"]
+
+
 def ranks_rows(folder):
-    rows = json.loads((folder / "history.json").read_text())["rows"]
-    return [row["nll_nats"] for row in rows]
+    return [row["nll_nats"] for row in rows(folder)]
 
 
 @pytest.mark.parametrize(

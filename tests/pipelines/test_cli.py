@@ -5,6 +5,9 @@ import socket
 import pytest
 from typer.testing import CliRunner
 
+from components import savepoints
+from components.training_state import Topology, TrainingState
+from model.progress import Progress
 from pipelines import recipes
 from pipelines.cli import app
 from pipelines.recipe import Recipe
@@ -72,3 +75,34 @@ def test_rerun_wants_one_of_from_and_only(tmp_path):
 def test_a_recipe_survives_its_wire_format(name):
     recipe = recipes.named(name)
     assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
+
+
+def test_an_annealed_recipe_goes_on_from_a_kept_savepoint_and_only_decays(tmp_path):
+    recipe = recipes.debug()
+    kept = kept_savepoint(tmp_path, step=20)
+    training = recipes.annealed(recipe, kept, n_steps=5).training.training
+    assert (training.n_steps, training.continue_from) == (25, str(kept))
+    assert training.optim.decay == pytest.approx(5 / 25)
+    with pytest.raises(ValueError, match="anneal from a later one"):
+        recipes.annealed(recipe, kept_savepoint(tmp_path, step=0), n_steps=5)
+
+
+def test_annealing_from_nothing_names_the_savepoints_there_are(tmp_path):
+    kept = kept_savepoint(tmp_path, step=20)
+    wrong = kept.with_name("step-000000030-none")
+    done = runner.invoke(app, ["anneal", str(wrong), "--steps", "5", "--recipe", "debug"])
+    assert done.exit_code == 2
+    assert f"which is no savepoint: it has no manifest.json. There are ['{kept.name}']" in (
+        done.stderr
+    )
+
+
+def kept_savepoint(scratch, step):
+    """One without tensors."""
+    folder = savepoints.attempt(scratch, step, permanent=True)
+    savepoints.begin(folder)
+    state = TrainingState(
+        standing=Progress(step=step).standing(), tokens=0, alpha_known=1.0, alpha_unknown=1.0,
+        loader={}, topology=Topology(ranks=1, zero_stage=1, micro_batches=1), computes="",
+    )  # fmt: skip
+    return savepoints.commit(folder, state, {}).folder
