@@ -124,7 +124,7 @@ def test_an_annealed_run_goes_on_at_the_peak_and_falls_to_the_floor(job):
     ]
     assert len(rates) == 4
     assert rates[0] == schedules.learning_rate(trunk.optim, 7, trunk.n_steps) == 5e-3
-    assert rates == sorted(rates, reverse=True)
+    assert rates == sorted(set(rates), reverse=True)
     assert rates[-1] < 0.3 * rates[0]
     with pytest.raises(ValueError, match=r"step 0 is still in the warm-up of 1 steps"):
         trunk.annealed("somewhere", 0, 4)

@@ -24,8 +24,8 @@ def lifted(batch):
 
 
 def aimed(batch=None, step=0, **changes):
-    batch = tiny.batch(4) if batch is None else batch
-    asked = corrupt(batch, fixed(0.9), 0, step, tiny.config())
+    batch = tiny.batch(9) if batch is None else batch
+    asked = corrupt(batch, fixed(0.6), 0, step, tiny.config())
     known = replace(lifted(batch), **changes)
     return batch, asked, aim(batch, asked, known, CONFIG, n_layers=2, seed=0, step=step)
 
@@ -83,7 +83,7 @@ def test_draws_follow_the_odds():
 
 def test_a_batch_in_parts_aims_as_the_whole():
     batch, _, whole = aimed()
-    for row in range(4):
+    for row in range(9):
         part = batch.part(slice(row, row + 1))
         _, _, found = aimed(part)
         assert torch.equal(found.aimed_BT[0], whole.aimed_BT[row])

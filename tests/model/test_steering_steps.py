@@ -31,7 +31,15 @@ def steered(network, batch=None, chances=NOTHING):
         asked=asked,
         forcing=forcing.draw(batch, chances, seed=0, step=3),
         sparse=True,
-        aim=aim(batch, asked, LIFTED, CONFIG, n_layers=2, seed=0, step=3),
+        aim=aim(
+            batch,
+            asked,
+            LIFTED,
+            CONFIG,
+            n_layers=network.config.backbone.n_layers,
+            seed=0,
+            step=3,
+        ),
     )
 
 
@@ -80,8 +88,8 @@ def test_parts_of_a_batch_add_up_to_the_whole():
 
 
 def test_a_network_in_low_precision_takes_the_same_steps():
-    network = tiny.lm()
-    low = tiny.lm().bfloat16()
+    network, low = tiny.lm(n_layers=3), tiny.lm(n_layers=3).bfloat16()
+    assert low.config.backbone.n_layers - steered(low).aim.first_layer > 1  # a layer reads it
     example = steered(network)
     exact_S = Objective(network, ObjectiveConfig())(example)
     found_S = Objective(low, ObjectiveConfig())(example).float()

@@ -80,9 +80,9 @@ def test_a_recipe_survives_its_wire_format(name):
 def test_an_annealed_recipe_goes_on_from_a_kept_savepoint_and_only_decays(tmp_path):
     recipe = recipes.debug()
     kept = kept_savepoint(tmp_path, step=20)
-    training = recipes.annealed(recipe, kept, n_steps=5).training.training
-    assert (training.n_steps, training.continue_from) == (25, str(kept))
-    assert training.optim.decay == pytest.approx(5 / 25)
+    training = recipes.annealed(recipe, kept, n_steps=10).training.training
+    assert (training.n_steps, training.continue_from) == (30, str(kept))
+    assert training.optim.decay == pytest.approx(10 / 30)
     with pytest.raises(ValueError, match="anneal from a later one"):
         recipes.annealed(recipe, kept_savepoint(tmp_path, step=0), n_steps=5)
 

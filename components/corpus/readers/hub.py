@@ -46,7 +46,7 @@ def _rows(source: HubSource) -> Iterator[Mapping[str, object]]:
     except OSError as error:  # no network, no such name, or terms that were not accepted
         raise CorpusError(
             f"{_named(source)} cannot be reached: {error}. With a network, see that "
-            f"https://huggingface.co/datasets/{source.name} exists; where it asks for terms, "
+            f"{source.name} exists on the hub; where it asks for terms, "
             f"accept them there and set HF_TOKEN. Without one, fetch it elsewhere with "
             f"`hf download {source.name} --repo-type dataset --local-dir FOLDER` and put FOLDER as "
             f"the name of the source"
