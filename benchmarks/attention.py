@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from benchmarks.measure import Contest, race
 from model.attention import KeysValues, attend
-from model.positions import Sight
+from model.positions import Sight, masks
 
 N_SEQUENCES, N_HEADS, N_GROUPS, WIDTH = 2, 8, 2, 64
 
@@ -19,12 +19,12 @@ def contest(length: int = 1_024, block: int = 64) -> Contest:
         torch.randn(N_SEQUENCES, N_GROUPS, length, WIDTH, generator=draw).requires_grad_()
         for _ in range(2)
     )
-    sight = Sight(block, 0, length, None)
+    seen = masks(Sight(block, 0, length, None), torch.device("cpu"))
     at = torch.arange(length) // block
     mask = at[:, None] >= at
 
     def ours() -> Tensor:
-        return _gradient(attend(query, KeysValues(keys, values), sight), query)
+        return _gradient(attend(query, KeysValues(keys, values), seen), query)
 
     def reference() -> Tensor:
         mixed = functional.scaled_dot_product_attention(

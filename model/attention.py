@@ -10,21 +10,14 @@ Shape suffixes used in this file:
     H query head   G key-value head   C head channel (of cos and sin: channel pair)
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.attention.flex_attention import flex_attention
 
 from model.config import BackboneConfig
-from model.positions import Positions, Sight
-
-Product = Callable[..., Tensor]
-"""FlexAttention by keyword; torch gives it no type that survives compilation."""
+from model.positions import Masks, Positions, Tile
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,7 @@ class Attention(nn.Module):
         query_BHTC = self._placed(self._heads(query), self.q_norm, at).to(values_BGTC.dtype)
         keys_BGTC = self._placed(self._heads(key), self.k_norm, at).to(values_BGTC.dtype)
         seen = _joined(past, KeysValues(keys_BGTC, values_BGTC))
-        mixed_BHTC = attend(query_BHTC, seen, at.sight)
+        mixed_BHTC = attend(query_BHTC, seen, at.masks)
         return self.c_proj(mixed_BHTC.transpose(1, 2).flatten(2)), seen
 
     def _heads(self, states_BTD: Tensor) -> Tensor:
@@ -94,27 +87,28 @@ class Attention(nn.Module):
         return rotate(normed_BHTC, at) if self.config.rotary else normed_BHTC
 
 
-def attend(query_BHTC: Tensor, seen: KeysValues, sight: Sight) -> Tensor:
+def attend(query_BHTC: Tensor, seen: KeysValues, masks: Masks) -> Tensor:
     """Softmax attention; query heads share the keys and values of their group."""
-    if sight.is_plain_causal:
-        return _product(query_BHTC, seen, mask=None, is_causal=True)
-    if query_BHTC.is_cuda:
-        return _by_flex(query_BHTC, seen, sight)
-    return _by_tiles(query_BHTC, seen, sight)
+    if masks.blocks is not None:
+        from model import flex  # there is a GPU, or nobody would have made blocks
+
+        return flex.product(query_BHTC, seen.keys_BGPC, seen.values_BGPC, masks.blocks)
+    if masks.tiles:
+        return _by_tiles(query_BHTC, seen, masks.tiles)
+    return _product(query_BHTC, seen, mask=None, is_causal=True)
 
 
-def _by_tiles(query_BHTC: Tensor, seen: KeysValues, sight: Sight) -> Tensor:
+def _by_tiles(query_BHTC: Tensor, seen: KeysValues, tiles: tuple[Tile, ...]) -> Tensor:
     """Tiles of whole blocks, each against the keys it can see."""
     # torch's own product is slow for bfloat16 on a CPU: three plain ones take half its time.
     low = query_BHTC.dtype == torch.bfloat16 and query_BHTC.is_cpu
     product = _three_products if low else _masked_product
     mixed = []
-    for start in range(0, sight.n_now, sight.tile):
-        end = min(start + sight.tile, sight.n_now)
-        n_keys = sight.seen_by(start, end)
-        visible = KeysValues(seen.keys_BGPC[:, :, :n_keys], seen.values_BGPC[:, :, :n_keys])
-        mask = sight.mask(start, end, query_BHTC.device)
-        mixed.append(product(query_BHTC[:, :, start:end], visible, mask))
+    for tile in tiles:
+        visible = KeysValues(
+            seen.keys_BGPC[:, :, : tile.n_keys], seen.values_BGPC[:, :, : tile.n_keys]
+        )
+        mixed.append(product(query_BHTC[:, :, tile.start : tile.end], visible, tile.mask))
     return mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=2)
 
 
@@ -145,21 +139,6 @@ def _three_products(query_BHTC: Tensor, seen: KeysValues, mask: Tensor | None) -
         hidden = torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
         scores = (by_head + hidden).view_as(scores)
     return (scores.softmax(dim=-1) @ seen.values_BGPC).view(n_sequences, n_heads, length, width)
-
-
-def _by_flex(query_BHTC: Tensor, seen: KeysValues, sight: Sight) -> Tensor:
-    mask = sight.blocks(query_BHTC.device)
-    grouped = seen.keys_BGPC.shape[1] < query_BHTC.shape[1]
-    product = _compiled_flex() if query_BHTC.is_cuda else cast(Product, flex_attention)
-    return product(
-        query_BHTC, seen.keys_BGPC, seen.values_BGPC, block_mask=mask, enable_gqa=grouped
-    )
-
-
-@cache
-def _compiled_flex() -> Product:
-    """Uncompiled, FlexAttention builds every pair; compiled, only the tiles that are seen."""
-    return cast(Product, torch.compile(flex_attention))
 
 
 def _joined(past: KeysValues | None, now: KeysValues) -> KeysValues:

@@ -4,8 +4,8 @@
     causal         where  q ≥ p
     documents      and, if documents are kept apart, where both lie in the same one
 
-All of it follows from the positions, so it is made once for a shape and shared by layers and steps;
-compiled layers take it as they find it.
+All of it follows from the positions, so it is made once for a shape, before the first layer, and
+shared by layers and steps; compiled layers take it as they find it.
 
 Shape suffixes used in this file:
     B batch   T position (queries)   P position (keys, the past included)   C channel pair of a head
@@ -13,12 +13,15 @@ Shape suffixes used in this file:
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
 from model.config import BackboneConfig
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
 
 REMEMBERED = 64
 """Shapes whose tables are kept. Training has one; generation one for each block of an answer."""
@@ -26,6 +29,17 @@ REMEMBERED = 64
 TILE = 128
 """Queries answered at a time on a CPU: fewer waste calls, more compute what the mask throws away.
 Of 64, 128 and 256 the fastest or within 3 % of it at 256, 1,024 and 4,096 tokens."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Queries start … end−1, the keys any of them may see, and which of those each may see."""
+
+    start: int
+    end: int
+    n_keys: int
+    mask: Tensor | None
+    """bool (t, p), or (B, 1, t, p) with documents. None: all of them."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +71,17 @@ class Sight:
             return last
         return min(-(-last // self.block) * self.block, self.n_past + self.n_now)
 
-    def mask(self, start: int, end: int, device: torch.device) -> Tensor | None:
-        """Which of those keys: bool (t, p), or (B, 1, t, p) with documents. None: all of them."""
+    def tiles(self, device: torch.device) -> tuple[Tile, ...]:
+        """All queries, `tile` at a time."""
+        starts = range(0, self.n_now, self.tile)
+        return tuple(self.between(at, min(at + self.tile, self.n_now), device) for at in starts)
+
+    def between(self, start: int, end: int, device: torch.device) -> Tile:
+        """One tile of them."""
         n_keys = self.seen_by(start, end)
+        return Tile(start, end, n_keys, self._mask(start, end, n_keys, device))
+
+    def _mask(self, start: int, end: int, n_keys: int, device: torch.device) -> Tensor | None:
         allowed_TP = _allowed(self.block, self.n_past + start, self.n_past + end, n_keys, device)
         if self.documents_BP is None:
             return allowed_TP
@@ -67,18 +89,22 @@ class Sight:
         same_BTP = now_BT[:, :, None] == self.documents_BP[:, None, :n_keys]
         return (same_BTP if allowed_TP is None else same_BTP & allowed_TP)[:, None]
 
-    def blocks(self, device: torch.device) -> BlockMask:
-        """The same as tiles of 128 × 128, for FlexAttention."""
-        if self.documents_BP is None:
-            return _blocks(self.block, self.n_past, self.n_now, device)
-        documents_BP, block, n_past = self.documents_BP, self.block or 1, self.n_past
 
-        def sees(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-            at = query + n_past
-            return (at // block >= key // block) & (documents_BP[row, at] == documents_BP[row, key])
+@dataclass(frozen=True)
+class Masks:
+    """Sight in the form that a device's product wants; neither where attention is plain causal."""
 
-        n_keys = self.n_past + self.n_now
-        return create_block_mask(sees, len(documents_BP), None, self.n_now, n_keys, str(device))
+    tiles: tuple[Tile, ...] = ()
+    blocks: "BlockMask | None" = None
+
+
+def masks(sight: Sight, device: torch.device) -> Masks:
+    """What `attend` needs to know on that device."""
+    if sight.is_plain_causal:
+        return Masks()
+    if sight.documents_BP is None:
+        return _masks_of_shape(sight.block, sight.n_past, sight.n_now, device)
+    return _masks(sight, device)
 
 
 @dataclass(frozen=True)
@@ -87,7 +113,7 @@ class Positions:
 
     cos_TC: Tensor
     sin_TC: Tensor
-    sight: Sight
+    masks: Masks
 
 
 def positions(
@@ -97,10 +123,11 @@ def positions(
     device: torch.device,
     documents_BP: Tensor | None = None,
 ) -> Positions:
-    """Rotary tables, in float32, and sight of positions n_past … n_past + n_now − 1."""
+    """Rotary tables, in float32, and masks of positions n_past … n_past + n_now − 1."""
     cos_TC, sin_TC = _turns(config.head_width, config.rope_base, n_past, n_now, device)
     block = config.block if config.attention == "block_causal" else None
-    return Positions(cos_TC, sin_TC, Sight(block, n_past, n_now, documents_BP))
+    sight = Sight(block, n_past, n_now, documents_BP)
+    return Positions(cos_TC, sin_TC, masks(sight, device))
 
 
 def documents(ids_BT: Tensor, bos_id: int) -> Tensor:
@@ -119,26 +146,23 @@ def _turns(
         return turns_TC.cos(), turns_TC.sin()
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 @lru_cache(maxsize=REMEMBERED)
+def _masks_of_shape(block: int | None, n_past: int, n_now: int, device: torch.device) -> Masks:
+    with torch.inference_mode(mode=False):
+        return _masks(Sight(block, n_past, n_now, None), device)
+
+
+def _masks(sight: Sight, device: torch.device) -> Masks:
+    if device.type != "cuda":
+        return Masks(tiles=sight.tiles(device))
+    from model import flex  # seconds of compiler, which a CPU never asks for
+
+    return Masks(blocks=flex.blocks(sight, device))
+
+
 def _allowed(
     block: int | None, first: int, last: int, n_keys: int, device: torch.device
 ) -> Tensor | None:
-    with torch.inference_mode(mode=False):
-        now_T, seen_P = (
-            torch.arange(first, last, device=device),
-            torch.arange(n_keys, device=device),
-        )
-        allowed_TP = now_T[:, None] // (block or 1) >= seen_P // (block or 1)
-        return None if bool(allowed_TP.all()) else allowed_TP
-
-
-@torch.compiler.disable  # type: ignore[untyped-decorator]
-@lru_cache(maxsize=REMEMBERED)
-def _blocks(block: int | None, n_past: int, n_now: int, device: torch.device) -> BlockMask:
-    width = block or 1
-
-    def sees(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        return (query + n_past) // width >= key // width
-
-    return create_block_mask(sees, None, None, n_now, n_past + n_now, str(device))
+    now_T, seen_P = torch.arange(first, last, device=device), torch.arange(n_keys, device=device)
+    allowed_TP = now_T[:, None] // (block or 1) >= seen_P // (block or 1)
+    return None if bool(allowed_TP.all()) else allowed_TP

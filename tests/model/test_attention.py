@@ -4,14 +4,17 @@ import pytest
 import torch
 
 import model.positions as positions_module
-from model.attention import KeysValues, RMSNorm, _by_flex, attend, rotate
-from model.positions import Sight, positions
+from model import flex
+from model.attention import KeysValues, RMSNorm, attend, rotate
+from model.positions import Masks, Sight, masks, positions
 from tests.model import tiny
+
+CPU = torch.device("cpu")
 
 
 def test_rotation_turns_pairs_of_half_split_channels_by_hand():
     backbone = tiny.config().backbone.model_copy(update={"width": 16, "n_heads": 4})
-    at = positions(backbone, 1, 1, torch.device("cpu"))
+    at = positions(backbone, 1, 1, CPU)
     turned = rotate(torch.tensor([1.0, 1.0, 0.0, 0.0]).view(1, 1, 1, 4), at).flatten()
     slow = 500_000.0**-0.5
     expected = [math.cos(1.0), math.cos(slow), math.sin(1.0), math.sin(slow)]
@@ -24,7 +27,7 @@ def test_rotated_products_depend_on_distance_alone():
 
     def product(at_query: int, at_key: int) -> float:
         one, other = (
-            rotate(states, positions(backbone, at, 1, torch.device("cpu")))
+            rotate(states, positions(backbone, at, 1, CPU))
             for states, at in ((query, at_query), (key, at_key))
         )
         return float((one * other).sum())
@@ -54,10 +57,12 @@ def test_every_route_gives_what_the_dense_mask_gives(monkeypatch, block, with_do
     query_BHTC = torch.randn(2, 6, 11, 4, generator=draw)
     seen = KeysValues(*torch.randn(2, 2, 3, n_keys, 4, generator=draw))
     expected = dense(query_BHTC, seen, sight)
-    torch.testing.assert_close(attend(query_BHTC, seen, sight), expected)
-    torch.testing.assert_close(_by_flex(query_BHTC, seen, sight), expected)
+    by_tiles = masks(sight, CPU)
+    torch.testing.assert_close(attend(query_BHTC, seen, by_tiles), expected)
+    by_flex = Masks(blocks=flex.blocks(sight, CPU))
+    torch.testing.assert_close(attend(query_BHTC, seen, by_flex), expected)
     low = KeysValues(seen.keys_BGPC.bfloat16(), seen.values_BGPC.bfloat16())
-    rough = attend(query_BHTC.bfloat16(), low, sight).float()
+    rough = attend(query_BHTC.bfloat16(), low, by_tiles).float()
     torch.testing.assert_close(rough, expected, atol=0.03, rtol=0.03)
 
 

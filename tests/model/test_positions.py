@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from model import flex
 from model.positions import Sight, documents, positions
 from tests.model import tiny
 
@@ -8,7 +9,7 @@ CPU = torch.device("cpu")
 
 
 def whole(sight: Sight) -> torch.Tensor:
-    mask = sight.mask(0, sight.n_now, CPU)
+    mask = sight.between(0, sight.n_now, CPU).mask
     assert mask is not None
     return mask
 
@@ -29,7 +30,7 @@ def test_the_mask_after_a_past_is_the_lower_part_of_the_whole():
 
 
 def test_a_tile_that_sees_all_its_keys_needs_no_mask():
-    assert Sight(5, 10, 5, None).mask(0, 5, CPU) is None
+    assert Sight(5, 10, 5, None).between(0, 5, CPU).mask is None
 
 
 @pytest.mark.parametrize("block", [3, None])
@@ -37,9 +38,9 @@ def test_tiles_are_rows_of_the_whole_mask_cut_where_nothing_is_seen(block):
     sight = Sight(block, 0, 11, None)
     for start, end in ((0, 3), (3, 9), (9, 11)):
         rows = whole(sight)[start:end]
-        n_keys = sight.seen_by(start, end)
+        tile = sight.between(start, end, CPU)
+        n_keys, mask = tile.n_keys, tile.mask
         assert not rows[:, n_keys:].any()
-        mask = sight.mask(start, end, CPU)
         assert rows[:, :n_keys].all() if mask is None else torch.equal(mask, rows[:, :n_keys])
 
 
@@ -56,7 +57,7 @@ def test_a_document_begins_at_its_bos_and_sees_itself_alone():
 def test_the_tiles_of_flex_attention_hold_the_same_mask(with_documents):
     documents_BT = torch.arange(10)[None].expand(2, -1) // 4 if with_documents else None
     sight = Sight(3, 0, 10, documents_BT)
-    rule = sight.blocks(CPU).mask_mod
+    rule = flex.blocks(sight, CPU).mask_mod
     row, query, key = torch.meshgrid(*(torch.arange(n) for n in (2, 10, 10)), indexing="ij")
     expected = whole(sight).reshape(-1, 10, 10).expand(2, -1, -1)
     assert torch.equal(rule(row, torch.zeros_like(row), query, key), expected)
