@@ -68,10 +68,10 @@ TAGS = Contract(
     "Tags", "1.0.0", "tag", _columns(chunk_id=_I64, tag=_STR, kind=_STR), ("sample.json",)
 )
 CONCEPTS = Contract(
-    "Concepts", "1.0.0", "canonicalise",
+    "Concepts", "1.1.0", "canonicalise",
     _columns(
-        concept_id=_I32, name=_STR, description=_STR, kind=_STR, taxonomy=_STR, prevalence=_F32,
-        n_chunks=_I64, members=pa.list_(_STR),
+        concept_id=_I32, name=_STR, description=_STR, kind=_STR, parent=_STR, taxonomy=_STR,
+        prevalence=_F32, n_chunks=_I64, coherence=_F32, members=pa.list_(_STR),
     ),
     ("library.json", "centroids.npy"),
 )  # fmt: skip

@@ -7,8 +7,6 @@
 Shape suffixes: K concepts   D width of a vector
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +20,7 @@ from components.atlas.clusters import Cluster, Tagged, cluster_of, sweep
 from components.atlas.library_config import CanonicaliseConfig
 from components.atlas.naming import Card, describe, name
 from components.embedding import Embedder
+from components.library import freeze
 from model.events import Events, ignore
 
 _MAX_ROUNDS = 4
@@ -48,7 +47,6 @@ def canonicalise(
     made.sort(key=lambda each: (-len(each.cluster.chunks(tagged)), each.card.name))
     rows = _rows(made, tagged, encoder)
     library = {
-        "digest": hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest(),
         "encoder": encoder.name,
         "encoder_digest": encoder.digest,
         "n_concepts": len(rows),
@@ -58,9 +56,8 @@ def canonicalise(
         "coherence_curve": [{"k": k, "coherence": value} for k, value in sorted(curve.items())],
         "history": history.steps,
     }
-    (concepts / "library.json").write_text(json.dumps(library, indent=1))
-    np.save(concepts / "centroids.npy", np.stack([each.cluster.centroid(tagged) for each in made]))
-    return contracts.write(rows, concepts, contracts.CONCEPTS)
+    centroids_KD = np.stack([each.cluster.centroid(tagged) for each in made])
+    return freeze(rows, centroids_KD, library, concepts)
 
 
 @dataclass(frozen=True)
@@ -202,9 +199,10 @@ def _rows(made: Sequence[_Concept], tagged: Tagged, encoder: Embedder) -> list[d
         {
             "concept_id": concept_id, "name": each.card.name,
             "description": each.card.description, "kind": each.cluster.kind(tagged),
-            "taxonomy": f"{parent} / {each.card.name}",
+            "parent": parent, "taxonomy": f"{parent} / {each.card.name}",
             "prevalence": len(each.cluster.chunks(tagged)) / tagged.n_chunks,
             "n_chunks": len(each.cluster.chunks(tagged)),
+            "coherence": each.cluster.coherence,
             "members": _members(each.cluster, tagged),
         }
         for concept_id, (each, parent) in enumerate(zip(made, parents, strict=True))

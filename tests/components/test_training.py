@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from components import contracts, loader
+from components.library import open_library
 from components.optimisation import tokens_per_chunk
 from components.tokens import TokenStream
 from components.training.stage import train
@@ -61,7 +62,7 @@ def test_the_checkpoint_opens_alone_and_carries_its_library(trained):
     lm = checkpoints.load(folder / "checkpoint")
     assert lm(torch.zeros(1, LENGTH, dtype=torch.int64)).shape == (1, LENGTH, 300)
     library = contracts.json_file(folder / "checkpoint", "concepts.json")
-    assert library["digest"] == "made-up"
+    assert library["digest"] == open_library(folder / "concepts").digest
     assert [concept["name"] for concept in library["concepts"]] == list(CONCEPTS)
 
 

@@ -1,6 +1,5 @@
 """Documents, Chunks, Concepts and Labels of a few words each, written as artifacts."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from components import contracts
+from components.library import freeze
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,12 @@ def write_corpus(folder: Path, texts: Sequence[Text], n_concepts: int) -> Corpus
 
 
 def _write_concepts(folder: Path, n_concepts: int) -> None:
-    (folder / "library.json").write_text(json.dumps({"digest": "made-up"}))
-    np.save(folder / "centroids.npy", np.eye(n_concepts, dtype=np.float32))
-    rows = (
+    rows = [
         {
             "concept_id": number, "name": f"concept {number}", "description": "", "kind": "content",
-            "taxonomy": "", "prevalence": 0.1, "n_chunks": 1, "members": [],
+            "parent": "", "taxonomy": "", "prevalence": 0.1, "n_chunks": 1, "coherence": 0.5,
+            "members": [],
         }
         for number in range(n_concepts)
-    )  # fmt: skip
-    contracts.write(rows, folder, contracts.CONCEPTS)
+    ]  # fmt: skip
+    freeze(rows, np.eye(n_concepts, dtype=np.float32), {}, folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from components import contracts
+from components.library import freeze
 from model import checkpoint as checkpoints
 from model.config import NetworkConfig
 from model.language_model import LanguageModel
@@ -53,17 +54,15 @@ def write_tokens(folder: Path, n_documents: int = 24, seed: int = 0) -> Path:
 def write_concepts(folder: Path) -> Path:
     """The library of the five concepts."""
     folder.mkdir(parents=True)
-    (folder / "library.json").write_text(json.dumps({"digest": "made-up"}))
-    np.save(folder / "centroids.npy", np.eye(len(CONCEPTS), dtype=np.float32))
-    rows = (
+    rows = [
         {
             "concept_id": number, "name": name, "description": f"words about {name}",
-            "kind": "content", "taxonomy": "made-up", "prevalence": 0.3, "n_chunks": 20,
-            "members": list(words),
+            "kind": "content", "parent": "made-up", "taxonomy": f"made-up / {name}",
+            "prevalence": 0.3, "n_chunks": 20, "coherence": 0.9, "members": list(words),
         }
         for number, (name, words) in enumerate(CONCEPTS.items())
-    )  # fmt: skip
-    contracts.write(rows, folder, contracts.CONCEPTS)
+    ]  # fmt: skip
+    freeze(rows, np.eye(len(CONCEPTS), dtype=np.float32), {}, folder)
     return folder
 
 

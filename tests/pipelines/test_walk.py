@@ -51,7 +51,7 @@ def test_a_child_shows_config_inputs_and_digests(walk):
     run = mlflow_runs(walk)["train"]
     assert run.data.params["training.seed"] == str(recipes.debug().training.training.seed)
     names = {item.dataset.name for item in run.inputs.dataset_inputs}
-    assert {"Tokens@1.0.0", "Concepts@1.0.0"} <= names
+    assert {"Tokens@1.0.0", "Concepts@1.1.0"} <= names
     checkpoint = walk.stages["train"].outputs["checkpoint"]
     assert run.data.tags["output.checkpoint"] == checkpoint.digest
     assert run.data.metrics["nll_nats"] > 0

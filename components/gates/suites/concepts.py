@@ -8,7 +8,10 @@ from components.gates.config import ConceptBounds
 from components.gates.rules import Between, Fact, OneOf, Present, Sheet, Unique, facts
 from components.gates.suites.tags import KINDS
 
-_COLUMNS = ("concept_id", "name", "description", "kind", "taxonomy", "prevalence", "n_chunks")
+_COLUMNS = (
+    "concept_id", "name", "description", "kind", "parent", "taxonomy", "prevalence", "n_chunks",
+    "coherence",
+)  # fmt: skip
 
 
 def sheets(table: pa.Table, n_concepts_declared: float, bounds: ConceptBounds) -> list[Sheet]:
@@ -32,6 +35,7 @@ def sheets(table: pa.Table, n_concepts_declared: float, bounds: ConceptBounds) -
             Between("name_not_blank", "name_chars", low=1),
             OneOf("kind_known", "kind", KINDS),
             Between("prevalence_within_cap", "prevalence", 0, bounds.max_prevalence),
+            Between("coherence_is_a_cosine", "coherence", -1, 1 + 1e-6),
             Between("chunks_per_concept", "n_chunks", low=bounds.min_chunks_per_concept),
             Between("members_not_empty", "n_members", low=1),
         ),

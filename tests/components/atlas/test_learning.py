@@ -12,6 +12,7 @@ from components.annotators import Annotator, Calibration, Linear, Neighbours
 from components.atlas.learning import _risk, annotate, learn
 from components.atlas.learning_config import AnnotateConfig, LearnConfig
 from components.hashing import HashingEmbedder
+from components.library import freeze
 
 TOPICS = {
     "sea": "sea ship sailor harbour",
@@ -41,16 +42,15 @@ def atlas(tmp_path: Path) -> dict[str, Path]:
     names = list(TOPICS)
     tags = ({"chunk_id": row, "tag": names[row % 3], "kind": "content"} for row in range(18))
     contracts.write(tags, folders["tags"], contracts.TAGS)
-    np.save(folders["concepts"] / "centroids.npy", encoder.embed(names))
-    (folders["concepts"] / "library.json").write_text(json.dumps({"digest": "lib"}))
-    rows = (
+    rows = [
         {
             "concept_id": row, "name": name, "description": TOPICS[name], "kind": "content",
-            "taxonomy": "t", "prevalence": 0.3, "n_chunks": 6, "members": [name],
+            "parent": "t", "taxonomy": f"t / {name}", "prevalence": 0.3, "n_chunks": 6,
+            "coherence": 0.9, "members": [name],
         }
         for row, name in enumerate(names)
-    )  # fmt: skip
-    contracts.write(rows, folders["concepts"], contracts.CONCEPTS)
+    ]  # fmt: skip
+    freeze(rows, encoder.embed(names), {}, folders["concepts"])
     return folders
 
 

@@ -75,7 +75,8 @@ def tags() -> list[Row]:
 def concepts() -> list[Row]:
     return [
         {"concept_id": i, "name": name, "description": f"About {name}.", "kind": "content",
-         "taxonomy": "science", "prevalence": 0.1 + i / 10, "n_chunks": i + 1, "members": [name]}
+         "parent": "science", "taxonomy": f"science / {name}", "prevalence": 0.1 + i / 10,
+         "n_chunks": i + 1, "coherence": 0.5 + i / 10, "members": [name]}
         for i, name in enumerate(["algebra", "proof", "voyages"])
     ]  # fmt: skip
 

@@ -108,6 +108,7 @@ BREAKS: list[tuple[str, str, Change]] = [
     ("Concepts", "prevalence_within_cap", _set(1, prevalence=0.51)),
     ("Concepts", "prevalence_within_cap", _set(1, prevalence=math.inf)),
     ("Concepts", "prevalence_present", _set(1, prevalence=math.nan)),
+    ("Concepts", "coherence_is_a_cosine", _set(1, coherence=1.2)),
     ("Concepts", "members_not_empty", _set(1, members=[])),
     ("Concepts", "n_concepts_not_in_library_file", lambda rows: rows.pop()),
     ("Concepts", "n_concepts", lambda rows: rows.pop()),

@@ -5,7 +5,10 @@ import struct
 import zlib
 from pathlib import Path
 
+import numpy as np
+
 from components import contracts
+from components.library import freeze
 
 MARKUP = '<script>alert("x")</script>'
 """Text that must never reach the page as markup: it is put wherever text comes from data."""
@@ -67,14 +70,15 @@ def _concepts(folder: Path) -> None:
     rows = [
         {
             "concept_id": i, "name": name, "description": f"Text about {name.lower()}.",
-            "kind": "content", "taxonomy": ("Literature > Travel", "Science > Mathematics")[i % 2],
-            "prevalence": 0.02 + i / 50, "n_chunks": 4 + i, "members": [name.lower()],
+            "kind": "content", "parent": ("Literature", "Science")[i % 2],
+            "taxonomy": ("Literature > Travel", "Science > Mathematics")[i % 2],
+            "prevalence": 0.02 + i / 50, "n_chunks": 4 + i, "coherence": 0.8 - i / 50,
+            "members": [name.lower()],
         }
         for i, name in enumerate(NAMES)
     ]  # fmt: skip
-    (folder / "library.json").write_text(json.dumps({"n_concepts": len(NAMES)}))
-    (folder / "centroids.npy").write_bytes(b"")
-    contracts.write(rows, folder, contracts.CONCEPTS)
+    facts = {"n_concepts": len(NAMES)}
+    freeze(rows, np.eye(len(NAMES), dtype=np.float32), facts, folder)
 
 
 def _labels(folder: Path) -> None:
