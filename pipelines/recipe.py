@@ -5,7 +5,8 @@ from typing import Self
 from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
-from components.atlas.learning_config import AnnotateConfig, LearnConfig
+from components.atlas.labelling_config import AnnotateConfig
+from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig
 from components.attribution.config import AttributeConfig
 from components.corpus.config import ConverseConfig, CorpusConfig, HubSource

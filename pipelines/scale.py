@@ -4,7 +4,8 @@ Their text comes from the hub (`pipelines.sources`), their tags from a served la
 """
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
-from components.atlas.learning_config import AnnotateConfig, LearnConfig
+from components.atlas.labelling_config import AnnotateConfig
+from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
 from components.attribution.config import AttributeConfig
 from components.endpoints import RemoteModel

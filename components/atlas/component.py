@@ -93,8 +93,8 @@ def annotate(
     config: str, settings: str,
 ) -> None:  # fmt: skip
     """Label every chunk of the corpus with the concepts it carries."""
-    from components.atlas.learning import annotate
-    from components.atlas.learning_config import AnnotateConfig
+    from components.atlas.labelling import annotate
+    from components.atlas.labelling_config import AnnotateConfig
     from components.runner import run_stage
 
     run_stage(annotate, {"vectors": vectors, "annotator": annotator}, [], labels,

@@ -1,4 +1,4 @@
-"""Atlas, stage three: learn an annotator from the tagged sample, label every chunk (paper §4).
+"""Atlas, stage three: learn an annotator from the tagged sample (paper §4).
 
 Tags are positive-only: a chunk without a concept may still carry it. The trained annotator
 therefore minimises the non-negative positive-unlabelled risk of each concept c with prior π_c,
@@ -10,7 +10,6 @@ where U is a fresh draw from the whole corpus at each step.
 Shape suffixes: N chunks   P tagged chunks   U unlabelled chunks   K concepts   D vector width
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from torch.nn.functional import normalize, softplus
 
 from components import annotators, contracts, embedding
 from components.annotators import Annotator, Calibration, Floats, Kind, Linear, Neighbours, Scorer
-from components.atlas.learning_config import AnnotateConfig, LearnConfig
+from components.atlas.learning_config import LearnConfig
 
 
 def learn(
@@ -58,19 +57,6 @@ def learn(
         "calibrated_prevalence": [round(float(value), 6) for value in prevalence_K],
     }
     annotators.save(Annotator(scorer, calibration, config.max_labels), annotator, best, facts)
-
-
-def annotate(vectors: Path, annotator: Path, labels: Path, config: AnnotateConfig) -> int:
-    """Label every chunk. Returns the number of labels written; rows come in chunk order."""
-    found = annotators.load(annotator)
-    vectors_ND, encoder = read_vectors(vectors)
-    trained_on = contracts.json_file(annotator, annotators.FACTS_FILE)["encoder_digest"]
-    if encoder["digest"] != trained_on:
-        raise contracts.ContractError(
-            f"{annotator} was trained on vectors of encoder {str(trained_on)[:12]}…, but {vectors} "
-            f"holds those of {str(encoder['digest'])[:12]}…. Run `clearstory rerun --from learn`."
-        )
-    return contracts.write(_rows(found, vectors_ND, config), labels, contracts.LABELS)
 
 
 def read_vectors(vectors: Path) -> tuple[Floats, dict[str, object]]:
@@ -222,13 +208,3 @@ def _evaluation(scorer: Scorer, held_out: _Sample, vectors_ND: Floats) -> dict[s
         ),
         "recall_at_16": annotators.mean_of(annotators.recall_at(scores_NK, held_out.labels_PK, 16)),
     }
-
-
-def _rows(
-    annotator: Annotator, vectors_ND: Floats, config: AnnotateConfig
-) -> Iterator[dict[str, object]]:
-    for first in range(0, len(vectors_ND), config.batch_chunks):
-        labels = annotator.label(vectors_ND[first : first + config.batch_chunks])
-        for row, found in enumerate(labels, start=first):
-            for concept_id, score in found:
-                yield {"chunk_id": row, "concept_id": concept_id, "score": score}

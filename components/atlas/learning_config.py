@@ -30,9 +30,3 @@ class LearnConfig(Config):
     min_prevalence: Share = 0.015
     max_prevalence: Share = 0.1
     """Bounds of the prevalence that thresholds are calibrated to."""
-
-
-class AnnotateConfig(Config):
-    """Running the annotator over a corpus."""
-
-    batch_chunks: PositiveInt = 4_096

@@ -9,8 +9,10 @@ import torch
 
 from components import annotators, contracts
 from components.annotators import Annotator, Calibration, Linear, Neighbours
-from components.atlas.learning import _risk, annotate, learn
-from components.atlas.learning_config import AnnotateConfig, LearnConfig
+from components.atlas.labelling import annotate
+from components.atlas.labelling_config import AnnotateConfig
+from components.atlas.learning import _risk, learn
+from components.atlas.learning_config import LearnConfig
 from components.hashing import HashingEmbedder
 from components.library import freeze
 
