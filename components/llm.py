@@ -2,76 +2,56 @@
 
     with llm.connect(config.language_model) as client:
         answers = client.ask(prompts)
+        client.ledger.paid       tokens and money of what was asked
+        client.ledger.kept       the same of what was on disk already, and cost nothing now
 
-Prompt i goes to lane i mod n and lanes answer in order, so that a local model, whose answers can
-depend on what it read before, answers alike each time. Answers are kept on disk (answers.py):
-a run that was killed asks only what is missing. A key is named in the config and read here alone.
+Prompts wait in one queue, and as many lanes as the endpoint allows take from it. Answers are kept
+on disk (answers.py): a run that was killed asks only what is missing, and nothing that was answered
+is asked again. A key is named in the config and read here alone.
 """
 
-import json
 import os
+import queue
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import openai
 
-from components import fetch
-from components.answers import Answer, Answers
+from components import completions, fetch, pacing
+from components.accounts import Ledger
+from components.answers import Answer, Answers, digest_of
+from components.completions import NoAnswerError
 from components.endpoints import LocalModel, RemoteModel
+from components.pacing import Pace
+from components.questions import Prompt, Request, opening, request_of, tokens_at_most
 from components.smollm2 import serve_smollm2
 
-_FIRST_WAIT_SECONDS = 0.5
-_LONGEST_WAIT_SECONDS = 60.0
+__all__ = ["Client", "EndpointError", "Prompt", "connect"]
 
-Request = dict[str, object]
+_FIRST_WAIT_SECONDS = 0.5
+_LONGEST_BACKOFF_SECONDS = 60.0
+
+Heard = Callable[[int], None]
+Sleep = Callable[[float], None]
 
 
 class EndpointError(RuntimeError):
     """A language model could not be asked. The message names it and says what to do."""
 
 
-@dataclass(frozen=True)
-class Prompt:
-    """Worked examples, then the question. `schema` is the JSON schema an answer must obey."""
-
-    system: str
-    shots: tuple[tuple[str, str], ...]
-    question: str
-    max_tokens: int
-    schema: str = ""
-    temperature: float = 0.0
-    seed: int = 0
-    continues_text: bool = False
-    """Sent as running text to complete up to the end of the line, where the endpoint can: small
-    models follow examples better that way than as turns of a chat."""
-
-
 @contextmanager
-def connect(
-    config: LocalModel | RemoteModel, sleep: Callable[[float], None] = time.sleep
-) -> Iterator["Client"]:
+def connect(config: LocalModel | RemoteModel, sleep: Sleep = time.sleep) -> Iterator["Client"]:
     """A client. A local model is served from the first question that has no answer yet."""
     with ExitStack() as opened:
-
-        def lanes() -> list["_Lane"]:
-            if isinstance(config, RemoteModel):
-                urls, key = [config.base_url] * config.n_concurrent, _key(config)
-            else:
-                urls, key = opened.enter_context(
-                    serve_smollm2(config.n_workers, config.n_context)
-                ), "none"  # fmt: skip
-            return [
-                _Lane(opened.enter_context(_connection(url, key, config)), config, number, sleep)
-                for number, url in enumerate(urls)
-            ]
-
-        yield Client(config, lanes, Answers(fetch.cache_folder() / "llm"))
+        yield Client(
+            config, lambda: _lanes(config, sleep, opened), Answers(fetch.cache_folder() / "llm")
+        )
 
 
 class Client:
@@ -83,127 +63,181 @@ class Client:
         make_lanes: Callable[[], list["_Lane"]],
         answers: Answers,
     ) -> None:
+        self.ledger = Ledger(config)
         self._config = config
         self._make_lanes = make_lanes
         self._lanes: list[_Lane] = []
         self._answers = answers
 
-    def ask(
-        self, prompts: Sequence[Prompt], heard: Callable[[int], None] = lambda n_answers: None
-    ) -> list[Answer]:
+    def ask(self, prompts: Sequence[Prompt], heard: Heard = lambda n_answers: None) -> list[Answer]:
         """Answers in the order of the prompts. `heard` is told how many there are so far."""
-        requests = [_request(prompt, self._config) for prompt in prompts]
-        found = {
-            at: answer
-            for at, request in enumerate(requests)
-            if (answer := self._answers.get(request)) is not None
-        }
-        if len(found) < len(requests):
-            self._ask_missing(requests, found, heard)
-        return [found[at] for at in range(len(requests))]
+        asked = [_Asked.of(prompt, self._config) for prompt in prompts]
+        found: dict[str, Answer] = {}
+        missing: dict[str, _Asked] = {}  # the same prompt twice is one question
+        for each in asked:
+            if each.digest in found or each.digest in missing:
+                continue
+            if (answer := self._answers.get(each.request)) is None:
+                missing[each.digest] = each
+            else:
+                found[each.digest] = answer
+                self.ledger.keep(answer)
+        if missing:
+            self._ask_all(list(missing.values()), found, heard)
+        return [found[each.digest] for each in asked]
 
-    def _ask_missing(
-        self, requests: list[Request], found: dict[int, Answer], heard: Callable[[int], None]
-    ) -> None:
+    def _ask_all(self, missing: list["_Asked"], found: dict[str, Answer], heard: Heard) -> None:
         self._lanes = self._lanes or self._make_lanes()
+        waiting: queue.SimpleQueue[_Asked] = queue.SimpleQueue()
+        for each in missing:
+            waiting.put(each)
         stop = threading.Event()
 
-        def work(number: int) -> None:
-            mine = [at for at in range(number, len(requests), len(self._lanes)) if at not in found]
-            for at in mine:
-                if stop.is_set():
+        def work(lane: _Lane) -> None:
+            while not stop.is_set():
+                try:
+                    each = waiting.get_nowait()
+                except queue.Empty:
                     return
-                answer = self._lanes[number].answer(requests[at])
-                self._answers.put(requests[at], answer)
-                found[at] = answer
+                found[each.digest] = self._answer(each, lane)
                 heard(len(found))
 
         with ThreadPoolExecutor(len(self._lanes)) as pool:
-            working = [pool.submit(work, number) for number in range(len(self._lanes))]
+            working = [pool.submit(work, lane) for lane in self._lanes]
             try:
                 for each in working:
                     each.result()
             finally:  # a failure or Ctrl-C ends the other lanes after the answer they wait for
                 stop.set()
 
+    def _answer(self, asked: "_Asked", lane: "_Lane") -> Answer:
+        """Ask, unless another process did since: it is paid for once."""
+        with self._answers.claimed(asked.request):
+            if (answer := self._answers.get(asked.request)) is not None:
+                self.ledger.keep(answer)
+                return answer
+            answer = lane.answer(asked)
+            self._answers.put(asked.request, answer)
+            self.ledger.pay(answer)
+            return answer
 
+
+@dataclass(frozen=True)
+class _Asked:
+    """A prompt with its request and the digest that names it."""
+
+    prompt: Prompt
+    request: Request
+    digest: str
+
+    @staticmethod
+    def of(prompt: Prompt, config: LocalModel | RemoteModel) -> "_Asked":
+        request = request_of(prompt, config)
+        return _Asked(prompt, request, digest_of(request))
+
+
+@dataclass
 class _Lane:
-    """One connection, used by one thread, with its own seeded jitter."""
+    """One request at a time, used by one thread; the pace is shared with the other lanes."""
 
-    def __init__(
-        self,
-        connection: openai.OpenAI,
-        config: LocalModel | RemoteModel,
-        number: int,
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._connection = connection
-        self._config = config
-        self._jitter = random.Random(number)
-        self._sleep = sleep
+    connection: openai.OpenAI
+    config: LocalModel | RemoteModel
+    pace: Pace
+    sleep: Sleep
+    jitter: random.Random
+    opened: Prompt | None = field(default=None)
+    """What a local worker has read before the question."""
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, asked: _Asked) -> Answer:
         """The answer, after as many attempts as the config allows."""
-        wait_seconds = _FIRST_WAIT_SECONDS
-        for attempt in range(1, self._config.max_attempts + 1):
+        backoff_seconds = _FIRST_WAIT_SECONDS
+        for attempt in range(1, self.config.max_attempts + 1):
             try:
-                return self._once(request)
+                return self._once(asked)
             except (
                 openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError,
+                NoAnswerError,
             ) as error:  # fmt: skip
-                if attempt == self._config.max_attempts:
+                if attempt == self.config.max_attempts:
                     raise EndpointError(self._gave_up(error)) from error
-                self._sleep(wait_seconds * self._jitter.uniform(0.5, 1.5))
-                wait_seconds = min(2 * wait_seconds, _LONGEST_WAIT_SECONDS)
+                if (pause_seconds := _pause_asked_for(error)) is None:
+                    self.sleep(backoff_seconds * self.jitter.uniform(0.5, 1.5))
+                    backoff_seconds = min(2 * backoff_seconds, _LONGEST_BACKOFF_SECONDS)
+                else:
+                    self._pause(pause_seconds, error)
             except openai.APIError as error:
                 raise EndpointError(
-                    f"{self._connection.base_url} refused a prompt for {self._config.name}: "
+                    f"{self.connection.base_url} refused a prompt for {self.config.name}: "
                     f"{error.message}. Look at name, api_key_variable and the endpoint's limits."
                 ) from error
         raise AssertionError("max_attempts is at least 1")
 
-    def _once(self, request: Request) -> Answer:
-        body: dict[str, Any] = dict(request)
-        if "prompt" in body:
-            completion = self._connection.completions.create(**body)
-            text, usage = completion.choices[0].text, completion.usage
-        else:
-            chat = self._connection.chat.completions.create(**body)
-            text, usage = chat.choices[0].message.content or "", chat.usage
-        if usage is None:
-            return Answer(text, 0, 0)
-        return Answer(text, usage.prompt_tokens, usage.completion_tokens)
+    def _once(self, asked: _Asked) -> Answer:
+        booked = tokens_at_most(asked.prompt)
+        if (wait_seconds := self.pace.book(booked)) > 0:
+            self.sleep(wait_seconds)
+        if isinstance(self.config, LocalModel):
+            self._open(asked.prompt)
+        answer = self._send(asked.request)
+        if used := answer.n_prompt_tokens + answer.n_completion_tokens:
+            self.pace.give_back(booked - used)
+        return answer
 
-    def _gave_up(self, error: openai.APIError) -> str:
+    def _open(self, prompt: Prompt) -> None:
+        """A local worker reads what comes before the question by itself (smollm2.py says why)."""
+        first = opening(prompt)
+        request = request_of(first, self.config)
+        self._send({**request, "cache_prompt": first == self.opened})
+        self.opened = first
+
+    def _send(self, request: Request) -> Answer:
+        body: dict[str, Any] = dict(request)
+        extra = {"cache_prompt": body.pop("cache_prompt")} if "cache_prompt" in body else None
+        resource: Any = (
+            self.connection.completions if "prompt" in body else self.connection.chat.completions
+        )
+        return completions.read(resource.with_raw_response.create(**body, extra_body=extra).text)
+
+    def _pause(self, seconds: float, error: Exception) -> None:
+        longest = self.config.longest_wait_seconds if isinstance(self.config, RemoteModel) else 0.0
+        if seconds > longest:
+            raise EndpointError(
+                f"{self.connection.base_url} asks for a pause of {seconds:.0f} s, longer than "
+                f"longest_wait_seconds ({longest:.0f}). What it answered so far is kept: run the "
+                f"same command again after that, or raise longest_wait_seconds."
+            ) from error
+        self.pace.pause(seconds)
+
+    def _gave_up(self, error: Exception) -> str:
+        said = error.message if isinstance(error, openai.APIError) else str(error)
         return (
-            f"{self._connection.base_url} gave no answer for {self._config.name} in "
-            f"{self._config.max_attempts} attempts: {error.message} Is the endpoint up? What it "
+            f"{self.connection.base_url} gave no answer for {self.config.name} in "
+            f"{self.config.max_attempts} attempts: {said} Is the endpoint up? What it "
             f"answered so far is kept: run the same command again and only the rest is asked."
         )
 
 
-def _request(prompt: Prompt, config: LocalModel | RemoteModel) -> Request:
-    """Everything an answer depends on, as the endpoint gets it."""
-    sampling: Request = {
-        "model": config.name,
-        "max_tokens": prompt.max_tokens,
-        "temperature": prompt.temperature,
-        "seed": prompt.seed,
-    }
-    completes = isinstance(config, LocalModel) or config.has_completions
-    if prompt.continues_text and completes:
-        shots = "".join(f"{question}\nAnswer: {answer}\n\n" for question, answer in prompt.shots)
-        text = f"{prompt.system}\n\n{shots}{prompt.question}\nAnswer:"
-        return {**sampling, "prompt": text, "stop": ["\n"]}
-    messages = [{"role": "system", "content": prompt.system}]
-    for question, answer in (*prompt.shots, (prompt.question, "")):
-        messages.append({"role": "user", "content": question})
-        messages.append({"role": "assistant", "content": answer})
-    request: Request = {**sampling, "messages": messages[:-1]}
-    if prompt.schema:
-        schema = {"name": "answer", "schema": json.loads(prompt.schema)}
-        request["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return request
+def _pause_asked_for(error: Exception) -> float | None:
+    """Seconds the endpoint asks to be left alone, where it says so."""
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    return pacing.seconds_of(error.response.headers.get("retry-after", ""))
+
+
+def _lanes(config: LocalModel | RemoteModel, sleep: Sleep, opened: ExitStack) -> list[_Lane]:
+    if isinstance(config, RemoteModel):
+        pace = Pace(config.requests_per_minute, config.tokens_per_minute)
+        connection = opened.enter_context(_connection(config.base_url, _key(config), config))
+        connections = [connection] * config.n_concurrent
+    else:
+        pace = Pace(None, None)
+        urls = opened.enter_context(serve_smollm2(config.n_workers, config.n_context))
+        connections = [opened.enter_context(_connection(url, "none", config)) for url in urls]
+    # Processes that failed together must not come back together.
+    return [
+        _Lane(connection, config, pace, sleep, random.Random(f"{os.getpid()} {number}"))
+        for number, connection in enumerate(connections)
+    ]
 
 
 def _connection(base_url: str, key: str, config: LocalModel | RemoteModel) -> openai.OpenAI:

@@ -4,10 +4,22 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 Body = dict[str, object]
-Reply = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A reply to the byte: what servers send that break the protocol, or say more."""
+
+    status: int
+    payload: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+Reply = tuple[int, str] | Raw
 """Status and, of status 200, the text of the answer."""
 
 
@@ -19,6 +31,9 @@ class Endpoint(ThreadingHTTPServer):
         self.reply = reply
         self.asked: list[tuple[str, Body]] = []
         self.lock = threading.Lock()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that gave up waiting is no news."""
 
     @property
     def url(self) -> str:
@@ -33,22 +48,29 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.asked.append((self.path, body))
             number = len(self.server.asked)
-        status, text = self.server.reply(number, body)
-        answer = {
-            "id": "1", "object": "x", "created": 0, "model": "m",
-            "choices": [{"index": 0, "finish_reason": "stop", "text": text,
-                         "message": {"role": "assistant", "content": text}}],
-            "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
-        }  # fmt: skip
-        payload = json.dumps(answer if status == 200 else {"error": {"message": text}}).encode()
-        self.send_response(status)
+        reply = self.server.reply(number, body)
+        said = reply if isinstance(reply, Raw) else _completion(*reply)
+        self.send_response(said.status)
         self.send_header("content-type", "application/json")
+        for name, value in said.headers.items():
+            self.send_header(name, value)
+        payload = said.payload.encode()
         self.send_header("content-length", str(len(payload)))
         self.end_headers()
         self.wfile.write(payload)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+def _completion(status: int, text: str) -> Raw:
+    answer = {
+        "id": "1", "object": "x", "created": 0, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "text": text,
+                     "message": {"role": "assistant", "content": text}}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
+    }  # fmt: skip
+    return Raw(status, json.dumps(answer if status == 200 else {"error": {"message": text}}))
 
 
 @contextmanager

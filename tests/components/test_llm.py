@@ -1,14 +1,19 @@
 """The client of language models, against an endpoint on this machine."""
 
 import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from components import llm
+from components.accounts import Account
+from components.answers import Answer
 from components.endpoints import RemoteModel
 from components.llm import EndpointError, Prompt
-from tests.components.endpoint import Body, Reply, serving
+from components.questions import request_of
+from tests.components.endpoint import Body, Raw, Reply, serving
 
 PROMPT = Prompt("Label.", (("cats purr", '["cats"]'),), "dogs bark", 9, schema='{"type": "object"}')
 
@@ -147,3 +152,133 @@ def test_a_missing_key_names_its_variable_and_a_present_one_stays_out_of_the_cac
         with llm.connect(config) as client:
             client.ask([PROMPT])
     assert "confidential" not in "".join(path.read_text() for path in tmp_path.rglob("*.json"))
+
+
+def test_every_lane_waits_as_long_as_the_endpoint_asks() -> None:
+    waits: list[float] = []
+    busy = Raw(429, '{"error": {"message": "slow down"}}', {"Retry-After": "7"})
+
+    def first_two_are_too_many(number: int, body: Body) -> Reply:
+        return busy if number <= 2 else echo(number, body)
+
+    with (
+        serving(first_two_are_too_many) as endpoint,
+        llm.connect(remote(endpoint.url), sleep=waits.append) as client,
+    ):
+        client.ask(questions(2))
+    assert len(waits) >= 2
+    assert all(6 < seconds <= 7 for seconds in waits)
+
+
+def test_a_pause_too_long_to_wait_for_ends_the_run_and_says_when_to_come_back() -> None:
+    busy = Raw(429, "{}", {"Retry-After": "7200"})
+    with (
+        serving(lambda number, body: busy) as endpoint,
+        llm.connect(remote(endpoint.url, longest_wait_seconds=60)) as client,
+        pytest.raises(EndpointError, match=r"7200 s.*longest_wait_seconds \(60\)"),
+    ):
+        client.ask([PROMPT])
+
+
+def test_an_answer_that_takes_too_long_is_asked_for_again() -> None:
+    given_up = threading.Event()
+
+    def first_hangs(number: int, body: Body) -> Reply:
+        if number == 1:
+            given_up.wait(10)
+        return echo(number, body)
+
+    with (
+        serving(first_hangs) as endpoint,
+        llm.connect(
+            remote(endpoint.url, n_concurrent=1, timeout_seconds=0.1), sleep=lambda seconds: None
+        ) as client,
+    ):
+        assert client.ask([PROMPT])[0].text == "answer to dogs bark"
+        given_up.set()
+    assert len(endpoint.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["", "<html>busy</html>", "{", "[]", "null", '{"choices": []}', '{"choices": [{"text": 3}]}'],
+)
+def test_what_is_no_completion_is_asked_for_again(payload: str) -> None:
+    with (
+        serving(lambda n, body: Raw(200, payload) if n == 1 else echo(n, body)) as endpoint,
+        llm.connect(remote(endpoint.url), sleep=lambda seconds: None) as client,
+    ):
+        assert client.ask([PROMPT])[0].text == "answer to dogs bark"
+
+
+def test_an_answer_of_nothing_is_an_answer() -> None:
+    nothing = '{"choices": [{"message": {"content": null}}]}'
+    with (
+        serving(lambda number, body: Raw(200, nothing)) as endpoint,
+        llm.connect(remote(endpoint.url)) as client,
+    ):
+        assert client.ask([PROMPT]) == [Answer("", 0, 0)]
+    assert len(endpoint.asked) == 1
+
+
+def test_a_slow_answer_holds_up_its_own_lane_alone() -> None:
+    others_answered = threading.Event()
+
+    def first_waits_for_the_rest(number: int, body: Body) -> Reply:
+        if body["messages"] == first:
+            assert others_answered.wait(10)
+        elif number == 5:
+            others_answered.set()
+        return echo(number, body)
+
+    prompts = questions(5)
+    with serving(first_waits_for_the_rest) as endpoint:
+        config = remote(endpoint.url)
+        first = request_of(prompts[0], config)["messages"]
+        with llm.connect(config) as client:
+            answers = client.ask(prompts)
+    assert [answer.text for answer in answers] == [f"answer to question {at}" for at in range(5)]
+
+
+def test_the_same_prompt_twice_is_asked_once() -> None:
+    with serving(echo) as endpoint, llm.connect(remote(endpoint.url)) as client:
+        first, second = client.ask([PROMPT, PROMPT])
+    assert first == second
+    assert len(endpoint.asked) == 1
+
+
+def test_two_clients_that_want_the_same_answers_at_once_pay_for_each_once() -> None:
+    both_there = threading.Barrier(2, timeout=10)
+
+    def ask(url: str) -> list[str]:
+        with llm.connect(remote(url)) as client:
+            both_there.wait()
+            return [answer.text for answer in client.ask(questions(6))]
+
+    with serving(echo) as endpoint, ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(ask, [endpoint.url] * 2)
+    assert one == other
+    assert len(endpoint.asked) == 6
+
+
+def test_money_is_counted_apart_for_what_is_asked_and_what_was_kept() -> None:
+    prices = {"usd_per_million_prompt_tokens": 1e6, "usd_per_million_completion_tokens": 2e6}
+    with serving(echo) as endpoint:
+        for n in (2, 3):
+            with llm.connect(remote(endpoint.url, **prices)) as client:
+                client.ask(questions(n))
+    assert client.ledger.paid == Account(1, 7, 2, cost_usd=7 + 2 * 2)
+    assert client.ledger.kept == Account(2, 14, 4, cost_usd=22)
+    assert client.ledger.total == Account(3, 21, 6, cost_usd=33)
+
+
+def test_requests_keep_to_the_endpoints_rate() -> None:
+    waits: list[float] = []
+    with (
+        serving(echo) as endpoint,
+        llm.connect(
+            remote(endpoint.url, n_concurrent=1, requests_per_minute=1), sleep=waits.append
+        ) as client,
+    ):
+        client.ask(questions(3))
+    assert [round(seconds, -1) for seconds in waits] == [60, 120]

@@ -17,7 +17,7 @@ PROMPTS = [
 ]
 
 
-def test_two_runs_with_an_empty_cache_answer_alike(
+def test_an_answer_is_the_same_whatever_its_worker_read_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try:
@@ -25,11 +25,13 @@ def test_two_runs_with_an_empty_cache_answer_alike(
     except fetch.NotFetchedError as error:
         pytest.skip(str(error).splitlines()[0])
     runs = []
-    for name in ("first", "second"):
+    for name, n_first in (("first", 0), ("killed after one", 1)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "packages").symlink_to(packages)
         monkeypatch.setenv("CLEARSTORY_CACHE", str(tmp_path / name))
-        with llm.connect(LocalModel(n_workers=2, n_context=512)) as client:
-            runs.append(client.ask(PROMPTS))
+        with llm.connect(LocalModel(n_workers=1, n_context=512)) as client:
+            client.ask(PROMPTS[:n_first])
+        with llm.connect(LocalModel(n_workers=1, n_context=512)) as client:
+            runs.append(client.ask(PROMPTS[::-1])[::-1] if n_first else client.ask(PROMPTS))
     assert runs[0] == runs[1]
     assert all(answer.text.startswith("[") for answer in runs[0])
