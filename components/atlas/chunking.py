@@ -11,7 +11,15 @@ _DOCUMENTS_PER_BATCH = 256
 
 
 def chunk(documents: Path, chunks: Path, config: ChunkConfig) -> int:
-    """Cut every document. Returns the number of chunks, which come in the documents' order."""
+    """Cut every document. Returns the number of chunks, which come in the documents' order.
+
+    Raises ValueError for a corpus without documents.
+    """
+    if contracts.verify(documents, contracts.DOCUMENTS).rows == 0:
+        raise ValueError(
+            f"{documents} holds no document, so there is nothing to cut; give the corpus a source "
+            f"that has text and run `clearstory rerun --from ingest`"
+        )
     return contracts.write(_rows(documents, config), chunks, contracts.CHUNKS)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from components.chunks import texts
 
 _ROWS_PER_BATCH = 4096
-_FEWEST_WORDPIECES = 8
+FEWEST_WORDPIECES = 8
+"""A shorter chunk says too little."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def draw(documents: Path, chunks: Path, n_train: int, n_held_out: int, seed: int
             *(batch[column] for column in columns), strict=True
         ):
             strata = {"train": train, "valid": valid}.get(split)
-            if strata and status != "segmentation_error" and n >= _FEWEST_WORDPIECES:
+            if strata and status != "segmentation_error" and n >= FEWEST_WORDPIECES:
                 passages = strata.passages.setdefault((source, domain), [])
                 passages.append(Passage(chunk_id, text))
     rng = np.random.default_rng(seed)

@@ -11,9 +11,11 @@ Shape suffixes: N passages   D width of a vector
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from components import contracts, embedding
+from components.accounts import Account
 from components.atlas import asking, phrases, sampling, vectors
 from components.atlas.asking import Said
 from components.atlas.config import TagConfig
@@ -29,8 +31,17 @@ def tag(
     documents: Path, chunks: Path, vectors_folder: Path, tags: Path, config: TagConfig,
     events: Events = ignore,
 ) -> int:  # fmt: skip
-    """Tag a stratified sample. Returns the number of tags; rows come in chunk order."""
+    """Tag a stratified sample. Returns the number of tags; rows come in chunk order.
+
+    Raises ValueError where the training split has no chunk that could be tagged.
+    """
     sample = sampling.draw(documents, chunks, config.n_train, config.n_held_out, config.seed)
+    if not sample.train:
+        raise ValueError(
+            f"{chunks} has no chunk of the train split with {sampling.FEWEST_WORDPIECES} word "
+            f"pieces or more, so there is nothing to tag; give the corpus more text and run "
+            f"`clearstory rerun --from ingest`"
+        )
     passages = sample.passages
     encoder = embedding.load(config.encoder)
     passage_ND = vectors.read(vectors_folder, encoder).rows(
@@ -39,7 +50,7 @@ def tag(
     if config.tagger == "language_model":
         said = asking.ask(passages, passage_ND, encoder, config, events)
     else:
-        said = Said([[] for _ in passages], [], 0, 0)
+        said = Said([[] for _ in passages], [], Account())
     near = _near(said.tags, passage_ND, encoder, config)
     found = _filled(near, passages, passage_ND, encoder, config)
     account = _account(sample, found, said, config)
@@ -100,6 +111,6 @@ def _account(
         "model": config.language_model.name if local else config.tagger,
         "kinds_by": "model" if local and config.asks_for_kinds else "rule",
         "n_tags_of_model": sum(len(tags) for tags in said.tags),
-        "n_prompt_tokens": said.n_prompt_tokens,
-        "n_completion_tokens": said.n_completion_tokens,
+        # What all the answers took, whether asked for now or kept: the same in every run.
+        **asdict(said.took),
     }

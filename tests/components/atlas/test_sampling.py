@@ -22,7 +22,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 @pytest.fixture(autouse=True)
 def any_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "_FEWEST_WORDPIECES", 1)
+    monkeypatch.setattr(sampling, "FEWEST_WORDPIECES", 1)
 
 
 def test_the_sample_covers_every_domain_and_never_the_test_split(corpus: Corpus) -> None:
