@@ -90,11 +90,12 @@ class _Text:
             start, closes_at, starts_inside_word = stop, float("inf"), not at_space
 
     def _reach(self, start: int) -> int:
-        """The furthest end of a piece of target length."""
+        """The furthest end of a piece of target length, no letter apart from its marks."""
         first = int(np.searchsorted(self.starts, start, side="right"))
         next_start = self.starts[first + self.config.target_max - 1 :][:1].tolist()
         by_chars = start + self.config.target_max * self.config.max_chars_per_wordpiece
-        return min([by_chars, *next_start])
+        reach = min([by_chars, *next_start])
+        return max(boundaries.before_marks(self.text, reach), start + 1)
 
     def _edges(self, places: boundaries.Places, start: int, end: int) -> list[int]:
         first, last = np.searchsorted(places, (start + 1, end))

@@ -1,13 +1,15 @@
 """Documents into chunks."""
 
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
-from components import contracts, embedding, hashing
+from components import contracts, embedding, fetch, hashing
 from components.atlas.chunking import chunk
 from components.atlas.config import ChunkConfig
 from components.cutting import Piece, cut
+from tests.components.languages import LANGUAGES, Language
 
 SMALL = ChunkConfig(
     encoder=hashing.NAME, target_min=6, target_max=9, hard_max=14, min_wordpieces=3,
@@ -56,6 +58,50 @@ def test_a_sentence_beyond_the_limit_is_cut_between_words_and_says_so() -> None:
     chunks = cut_text(" ".join(WORDS * 3))
     assert {piece.status for piece in chunks} == {"long"}
     assert all(" ".join(WORDS * 3)[piece.start - 1] == " " for piece in chunks[1:])
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_forty_languages_are_cut_where_their_sentences_end(language: Language) -> None:
+    sentences = [sentence + language.between for sentence in language.sentences * 20]
+    ends = list(accumulate(len(sentence) for sentence in sentences))
+    wider = SMALL.model_copy(update={"target_max": 24, "hard_max": 30})
+    chunks = cut_text("".join(sentences), wider)
+    assert [piece.start for piece in chunks] == [0, *(piece.end for piece in chunks[:-1])]
+    assert {piece.end for piece in chunks} <= set(ends)
+    assert len(chunks) > 3
+    assert max(piece.n_wordpieces for piece in chunks) <= wider.hard_max
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_forty_languages_are_cut_by_the_pieces_of_minilm(language: Language) -> None:
+    config = ChunkConfig(encoder=embedding.MINILM)
+    try:
+        embedding.word_pieces(config.encoder)
+    except fetch.NotFetchedError as error:
+        pytest.skip(str(error).splitlines()[0])
+    text = language.between.join(language.sentences * 120) + "\n\n" + "".join(language.sentences)
+    chunks = cut_text(text, config)
+    assert [piece.start for piece in chunks] == [0, *(piece.end for piece in chunks[:-1])]
+    assert chunks[-1].end == len(text)
+    alone = [len(embedding.word_pieces(config.encoder)(text[c.start : c.end])) for c in chunks]
+    assert max(alone) <= config.hard_max
+    assert {piece.status for piece in chunks} <= {"ok", "long"}
+
+
+def test_where_no_white_space_is_written_ideographs_are_words() -> None:
+    assert {piece.status for piece in cut_text("川の水は冷たい" * 40)} == {"long"}
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["e\u0301", "ก\u0e33\u0e48", "क्\u200dष", "👩\u200d👩\u200d👧", "👍\U0001f3fd", "가", "\r\n"],
+)
+def test_a_letter_keeps_its_marks_wherever_it_is_cut(sign: str) -> None:
+    text = sign * 300
+    places = {piece.end for piece in cut_text("x" + text)}
+    assert len(places) > 3
+    assert all((place - 1) % len(sign) == 0 for place in places)
 
 
 def test_a_word_beyond_the_limit_is_cut_inside_and_says_so() -> None:
