@@ -17,8 +17,9 @@ from model.config import BackboneConfig, BottleneckConfig, LanguageModelConfig
 from model.diffusion import Batch, fixed, question
 from model.forcing import Chances
 from model.language_model import LanguageModel
-from model.objective import Example, Objective, Term
+from model.objective import Example, Objective
 from model.routing import Flops, flops, reads_known, rows, straightforward_flops
+from model.terms import Term
 from model.train_config import ObjectiveConfig
 
 TRAINED = [Term.LANGUAGE, Term.CONCEPT, Term.RECONSTRUCTION, Term.INDEPENDENCE]

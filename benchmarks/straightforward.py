@@ -16,7 +16,8 @@ from torch.nn import functional
 from model.forcing import Forcing, Parts, pooled_labels, recompose, supervised
 from model.language_model import LanguageModel
 from model.losses import contribution, dependence, reconstruction
-from model.objective import Example, Term
+from model.objective import Example
+from model.terms import Term
 from model.tiles import SMALLEST, Votes, log1mexp
 from model.topk import TopConcepts, activations
 from model.train_config import ObjectiveConfig

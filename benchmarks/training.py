@@ -21,9 +21,10 @@ from model.config import Family, LanguageModelConfig
 from model.diffusion import Batch, question
 from model.engine import PlainEngine, dtype
 from model.language_model import LanguageModel
-from model.objective import Term, counts
+from model.objective import counts
 from model.optim import adamw, set_learning_rate
 from model.schedules import learning_rate, noise
+from model.terms import Term
 from model.tokenizer import SpecialIds
 from model.train import example_at, fit
 from model.train_config import ObjectiveConfig, TrainingConfig

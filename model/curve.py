@@ -10,7 +10,7 @@ from torch import Tensor
 
 from model import accounting
 from model.language_model import LanguageModel
-from model.objective import Term
+from model.terms import Term
 from model.train_config import TrainingConfig
 
 

@@ -3,7 +3,7 @@
 `model.zero` is the other engine. Both hold the same module, optimiser and clipping.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -16,6 +16,8 @@ from model.hashed_file import Written, write_tensors
 from model.language_model import LanguageModel
 from model.objective import Example, Objective
 from model.optim import adamw, set_learning_rate
+from model.term_norms import gradient_norms
+from model.terms import Term
 from model.train_config import TrainingConfig
 
 PLAIN_FILE = "plain.safetensors"
@@ -38,6 +40,10 @@ class Engine(Protocol):
 
     def step(self, lr: float) -> float:
         """Clip and step; returns the gradient's norm. If it is not finite, nothing changes."""
+        ...
+
+    def gradient_norms(self, examples: Sequence[Example], weights_S: Tensor) -> dict[Term, float]:
+        """Norm of each term's gradient over these micro-batches of all ranks; changes nothing."""
         ...
 
     def total(self, values: Tensor) -> Tensor:
@@ -88,6 +94,11 @@ class PlainEngine:
             self._optimizer.step()
         self._optimizer.zero_grad()
         return float(norm)
+
+    def gradient_norms(self, examples: Sequence[Example], weights_S: Tensor) -> dict[Term, float]:
+        return gradient_norms(
+            self.sums, list(self.lm.parameters()), examples, weights_S, add_ranks=lambda part: part
+        )
 
     def total(self, values: Tensor) -> Tensor:
         return values

@@ -9,7 +9,6 @@ Shape suffixes used in this file:
 """
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 
 import torch
 import torch.nn.functional as F
@@ -22,46 +21,10 @@ from model.language_model import LanguageModel
 from model.losses import contribution, dependence, reconstruction, voted
 from model.positions import documents
 from model.routing import Rows, reads_known, rows
+from model.terms import N_NOISE_BINS, NLL_BINS, Term
+from model.tiles import Pass
 from model.train_config import ObjectiveConfig
 from model.vocabulary import Nats, nats
-
-N_NOISE_BINS = 10
-"""Equal bins of the masking rate over (0, 1] that the loss is reported by."""
-
-
-class Term(IntEnum):
-    """Places in the vectors of sums and counts. The first six are trained, the rest reported."""
-
-    LANGUAGE = 0
-    CONCEPT = 1
-    RECONSTRUCTION = 2
-    INDEPENDENCE = 3
-    RESPOND = 4
-    EXPRESS = 5
-    """The last two in steering steps, the three before them in all others."""
-    NLL = 6
-    CONTRIBUTION = 7
-    NORM_KNOWN = 8
-    """‖k̂‖ of a row; the next two: ‖û‖ and ‖ε‖ before anything is forced or dropped."""
-    NORM_UNKNOWN = 9
-    NORM_RESIDUAL = 10
-    ACTIVE_KNOWN = 11
-    """Known concepts of a row whose activation exceeds one half."""
-    NLL_BIN_0 = 12
-    """Nats of the rows masked at a rate in (0, 0.1]; the next nine: in (0.1, 0.2] and so on."""
-    NLL_BIN_1 = 13
-    NLL_BIN_2 = 14
-    NLL_BIN_3 = 15
-    NLL_BIN_4 = 16
-    NLL_BIN_5 = 17
-    NLL_BIN_6 = 18
-    NLL_BIN_7 = 19
-    NLL_BIN_8 = 20
-    NLL_BIN_9 = 21
-
-
-NLL_BINS = slice(Term.NLL_BIN_0, Term.NLL_BIN_0 + N_NOISE_BINS)
-"""Where the bins stand in the vectors."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +135,7 @@ class Objective(nn.Module):
         # Also where no row is graded: ranks must agree on which weights have a gradient.
         graded_ND = known.graded(hidden_ND[graded_N], sum_ND[graded_N])
         known_ND = sum_ND.index_put((graded_N,), graded_ND)
-        return known_ND, {Term.CONCEPT: found.loss, Term.ACTIVE_KNOWN: found.n_active}
+        return known_ND, _voted(found) | {Term.ACTIVE_KNOWN: found.n_active}
 
     def _known_top(
         self, read_ND: Tensor, hidden_ND: Tensor, reading: Rows
@@ -183,7 +146,7 @@ class Objective(nn.Module):
         found = known.vote(voting_ND, reading.votes, n_summed=0)
         top = known.top(hidden_ND)
         n_active = (top.activations.detach() > 0.5).sum().float()
-        return known.combine(top), {Term.CONCEPT: found.loss, Term.ACTIVE_KNOWN: n_active}
+        return known.combine(top), _voted(found) | {Term.ACTIVE_KNOWN: n_active}
 
     @torch.no_grad()
     def _part_reports(self, parts: Parts, row_ND: Tensor) -> dict[Term, Tensor]:
@@ -223,6 +186,15 @@ def _stacked(sums: dict[Term, Tensor]) -> Tensor:
     return torch.stack([sums.get(term, zero) for term in Term])
 
 
+def _voted(found: Pass) -> dict[Term, Tensor]:
+    """What the votes of a pass came to."""
+    return {
+        Term.CONCEPT: found.loss,
+        Term.LABELLED: found.labelled,
+        Term.UNLABELLED: found.unlabelled,
+    }
+
+
 @torch.no_grad()
 def _nll_reports(nll_N: Tensor, asked: Corrupted) -> dict[Term, Tensor]:
     """Nats of all rows, and by the rate they were masked at."""
@@ -260,8 +232,12 @@ def counts(example: Example, lm: LanguageModel, config: ObjectiveConfig) -> Tens
     if example.aim is not None:
         counts_S[[Term.RESPOND, Term.EXPRESS]] = float(len(example.aim))
         return counts_S
-    voting_C = voted(batch.chunk_BT[_votes(batch, example.asked, config)], len(batch.labelled_C))
-    counts_S[Term.CONCEPT] = float((voting_C & supervised(batch)).sum())
+    chunk_N = batch.chunk_BT[_votes(batch, example.asked, config)]
+    chunk_N = chunk_N[supervised(batch)[chunk_N]]
+    counts_S[Term.CONCEPT] = float(voted(chunk_N, len(batch.labelled_C)).sum())
+    n_labelled = int((batch.concepts_CM[chunk_N] >= 0).sum())
+    n_pairs = len(chunk_N) * lm.bottleneck.config.n_known
+    counts_S[Term.LABELLED], counts_S[Term.UNLABELLED] = n_labelled, n_pairs - n_labelled
     counts_S[Term.INDEPENDENCE] = float((masked_BT.sum(dim=1) >= 2).sum())
     counts_S[Term.RECONSTRUCTION] = n_rows
     counts_S[Term.CONTRIBUTION : Term.ACTIVE_KNOWN + 1] = n_rows

@@ -7,6 +7,7 @@ Shape suffixes: S term of the objective
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import torch
@@ -17,8 +18,8 @@ from model.curve import Interval, Row
 from model.device import here, peak_flops
 from model.engine import Engine, dtype
 from model.events import Event, Events
-from model.objective import N_NOISE_BINS, Term
 from model.progress import Progress
+from model.terms import N_NOISE_BINS, Term
 from model.train_config import TrainingConfig
 
 _NAMES = {
@@ -30,12 +31,24 @@ _NAMES = {
     Term.NLL: "recent_nll_nats",
     Term.CONTRIBUTION: "recent_concept_contribution",
     Term.ACTIVE_KNOWN: "active_known_per_token",
+    Term.LABELLED: "mean_activation/labelled",
+    Term.UNLABELLED: "mean_activation/unlabelled",
     **{
         Term(Term.NLL_BIN_0 + k): f"nll_nats_at_rate/{k / N_NOISE_BINS:.1f}"
         for k in range(N_NOISE_BINS)
     },
 }
 """Means over the seconds since the line before. A bin is named by its lowest masking rate."""
+
+_GRADIENTS = {
+    Term.LANGUAGE: "gradient_norm/language",
+    Term.CONCEPT: "gradient_norm/concept",
+    Term.RECONSTRUCTION: "gradient_norm/reconstruction",
+    Term.INDEPENDENCE: "gradient_norm/independence",
+    Term.RESPOND: "gradient_norm/respond",
+    Term.EXPRESS: "gradient_norm/express",
+}
+"""Of one step, each with the term's weight in the loss, before clipping (`model.term_norms`)."""
 
 _PARTS = {
     Term.NORM_KNOWN: "known", Term.NORM_UNKNOWN: "unknown", Term.NORM_RESIDUAL: "residual",
@@ -69,6 +82,10 @@ class Teller:
             f"step {now.step - 1} was skipped: its loss or gradient was not finite ({now.in_a_row} "
             f"in a row, limit {self._config.patience_non_finite})",
         )
+
+    def gradients(self, now: Progress, norms: Mapping[Term, float]) -> None:
+        """How hard each term pulled in the last step."""
+        self._say(now.step, {_GRADIENTS[term]: norm for term, norm in norms.items()})
 
     def step(
         self, now: Progress, sums_S: Tensor, counts_S: Tensor, gradient_norm: float, lr: float

@@ -63,6 +63,10 @@ class Pass(NamedTuple):
     n_active: Tensor
     """Concepts of the summed rows with an activation above one half, without a gradient."""
 
+    labelled: Tensor
+    unlabelled: Tensor
+    """Σ of the voting rows' activations, over their chunk's labels and over all others."""
+
 
 def concept_sum(
     query_NQ: Tensor,
@@ -86,10 +90,10 @@ def concept_pass(
 ) -> Pass:
     """The first `n_summed` rows summed, the last `len(votes)` rows voting; they may overlap."""
     graded = torch.is_grad_enabled()
-    loss, sum_NE, n_active = _ConceptPass.apply(  # type: ignore[no-untyped-call]
+    made = _ConceptPass.apply(  # type: ignore[no-untyped-call]
         query_NQ, predictor_KQ, bias_K, embedding_KE, votes, n_summed, graded
     )
-    return Pass(loss, sum_NE, n_active)
+    return Pass(*made)
 
 
 def log1mexp(values: Tensor) -> Tensor:
@@ -176,7 +180,7 @@ class _ConceptPass(torch.autograd.Function):
         votes: Votes,
         n_summed: int,
         graded: bool,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, ...]:
         voting = slice(len(query_NQ) - len(votes), None)
         ballot = _Ballot(votes, query_NQ)
         grads = _Gradients.zeros(query_NQ, predictor_KQ, bias_K, of_query=True)
@@ -193,8 +197,9 @@ class _ConceptPass(torch.autograd.Function):
         loss = ballot.loss() / len(predictor_KQ)
         ctx.n_concepts = len(predictor_KQ)
         ctx.save_for_backward(grads.query_NQ, grads.predictor_KQ, grads.bias_K)
-        ctx.mark_non_differentiable(sum_NE, n_active)
-        return loss.to(query_NQ.dtype), sum_NE, n_active
+        labelled, unlabelled = ballot.labelled.float(), ballot.unlabelled.float()
+        ctx.mark_non_differentiable(sum_NE, n_active, labelled, unlabelled)
+        return loss.to(query_NQ.dtype), sum_NE, n_active, labelled, unlabelled
 
     @staticmethod
     @once_differentiable
@@ -251,7 +256,8 @@ class _Ballot:
         self.concept_P = concept_P
         self.label_P = (votes.chunk_N[row_P] * labels_NM.shape[1] + place_P)[order_P]
         self.absent_L = like.new_zeros(votes.concepts_CM.numel())
-        self.unlabelled = torch.zeros((), dtype=torch.float64, device=like.device)
+        totals = torch.zeros(3, dtype=torch.float64, device=like.device)
+        self.absent, self.labelled, self.unlabelled = totals.unbind()
 
     def count(self, concepts: slice, logits_Nk: Tensor) -> Tensor:
         """Count a tile; returns d loss / d logit (N, k), times the number of concepts."""
@@ -260,13 +266,14 @@ class _Ballot:
         ).tolist()
         row_P, label_P = self.row_P[first:end], self.label_P[first:end]
         at = (row_P, self.concept_P[first:end] - concepts.start)
-
         self.absent_L.index_add_(0, label_P, F.softplus(logits_Nk[at]))
         slope_Nk = logits_Nk.sigmoid()
         slope_P = slope_Nk[at]
         # Labelled places count for nothing in the total: softplus(−∞) is 0.
         logits_Nk[at], slope_Nk[at] = -torch.inf, 0.0
-        self.unlabelled += _total_softplus(logits_Nk, slope_Nk)
+        self.labelled += slope_P.sum()
+        self.unlabelled += slope_Nk.sum()
+        self.absent += _total_softplus(logits_Nk, slope_Nk)
         slope_Nk[at] = slope_P / -torch.expm1(self.absent_L[label_P].clamp(min=SMALLEST))
         return slope_Nk
 
@@ -274,7 +281,7 @@ class _Ballot:
         """Σ over chunks and concepts; every label with a vote has been counted by now."""
         voted_L = self.label_P.bincount(minlength=len(self.absent_L)) > 0
         present_L = -log1mexp(self.absent_L[voted_L].clamp(min=SMALLEST))
-        return self.unlabelled + present_L.sum()
+        return self.absent + present_L.sum()
 
 
 def _total_softplus(logits_Nk: Tensor, sigmoid_Nk: Tensor) -> Tensor:

@@ -27,9 +27,10 @@ from model.engine import Engine
 from model.events import Events, ignore
 from model.forcing import Chances
 from model.interleaving import Lifted, aim
-from model.objective import Example, Term, counts, weights
+from model.objective import Example, counts, weights
 from model.progress import Keeper, Progress, Unkept, Wishes
 from model.telling import Teller
+from model.terms import Term
 from model.train_config import TrainingConfig
 from model.validation import validate
 
@@ -62,10 +63,14 @@ def fit(
     while now.step < config.n_steps:
         lr = schedules.learning_rate(config.optim, now.step, config.n_steps)
         examples = _examples(engine, config, batch_at(now.step), now.step, lifted)
-        done = _step(engine, config, examples, lr, keeper.wishes(now))
+        counts_S = _counts(engine, config, examples)
+        norms = _term_norms(engine, config, examples, counts_S, now.step)
+        done = _step(engine, config, examples, counts_S, lr, keeper.wishes(now))
         _add(now, done)
         if not done.finite:
             teller.skipped(now)
+        elif norms:
+            teller.gradients(now, norms)
         if _row_is_due(config, now.step) and now.interval.n_steps:
             valid = now.step in _validated_after(config)
             valid_S = validate(engine, config, held_out) if valid else None
@@ -139,12 +144,31 @@ def _examples(
     return [example_at(part, engine, config, step, lifted) for part in parts]
 
 
+def _counts(engine: Engine, config: TrainingConfig, examples: list[Example]) -> Tensor:
+    """Denominators of a step, over all ranks (S)."""
+    mine_S = torch.stack([counts(one, engine.lm, config.objective) for one in examples]).sum(0)
+    return engine.total(mine_S)
+
+
+def _term_norms(
+    engine: Engine, config: TrainingConfig, examples: list[Example], counts_S: Tensor, step: int
+) -> dict[Term, float]:
+    """Gradient norms by term, at fixed steps: ranks need not agree on a clock."""
+    every = config.gradient_norms_every
+    if not every or (step + 1) % every:
+        return {}
+    return engine.gradient_norms(examples, weights(config.objective, counts_S))
+
+
 def _step(
-    engine: Engine, config: TrainingConfig, examples: list[Example], lr: float, wishes: Wishes
+    engine: Engine,
+    config: TrainingConfig,
+    examples: list[Example],
+    counts_S: Tensor,
+    lr: float,
+    wishes: Wishes,
 ) -> _Done:
     """One optimiser step. Sums, counts and wishes are those of all ranks."""
-    mine_S = torch.stack([counts(one, engine.lm, config.objective) for one in examples]).sum(0)
-    counts_S = engine.total(mine_S)
     weights_S = weights(config.objective, counts_S)
     sums_S = torch.zeros(len(Term))
     for one in examples[:-1]:

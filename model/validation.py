@@ -13,7 +13,8 @@ from model.curve import means
 from model.diffusion import Batch, fixed, question
 from model.engine import Engine
 from model.forcing import Chances
-from model.objective import Example, Term, counts
+from model.objective import Example, counts
+from model.terms import Term
 from model.train_config import TrainingConfig
 
 RATE = 0.5

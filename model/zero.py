@@ -9,7 +9,7 @@ alone, never for an artifact. `latest` is never written nor read: who saves says
 
 import os
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from model.device import backend, here, moved
@@ -30,6 +30,8 @@ from model.hashed_file import HashedFile, Written
 from model.language_model import LanguageModel
 from model.objective import Example, Objective
 from model.optim import adamw, set_learning_rate
+from model.term_norms import gradient_norms
+from model.terms import Term
 from model.train_config import TrainingConfig
 from model.zero_config import ZeroConfig, settings
 
@@ -97,6 +99,17 @@ class ZeroEngine:
             self.lm.zero_grad()
         self._engine.step()
         return float(norm)
+
+    def gradient_norms(self, examples: Sequence[Example], weights_S: Tensor) -> dict[Term, float]:
+        # The module below DeepSpeed's, whose forward pass counts steps; gradients that are handed
+        # back pass by the hooks that would reduce them. At stage 3 each rank holds a whole one.
+        return gradient_norms(
+            lambda example: self._engine.module(moved(example, self._device)).cpu(),
+            list(self.lm.parameters()),
+            examples,
+            weights_S,
+            add_ranks=comm.all_reduce,
+        )
 
     def total(self, values: Tensor) -> Tensor:
         summed = values.to(self._device, copy=True)

@@ -205,6 +205,6 @@ ROWS: tuple[_Row, ...] = (
              "*.seed", "*.seeds", "*.dtype", "*.compiled", "*.validations",
              "*.validation_sequences",
              "*.log_every", "*.patience_non_finite", "*.tell_seconds", "*.saving.*",
-             "*.continue_from", "*.evaluation_batch_sequences"),
+             "*.gradient_norms_every", "*.continue_from", "*.evaluation_batch_sequences"),
 )  # fmt: skip
 """Everything that is known, by the order of a recipe."""

@@ -39,6 +39,7 @@ _OBJECTIVE = ObjectiveConfig(
 _TRAINING = TrainingConfig(
     n_tokens=PRETRAINING_TOKENS, batch_sequences=1_024, length=4_096, micro_batches=4,
     dtype="bfloat16", compiled=True, validations=100, log_every=10, patience_non_finite=10,
+    gradient_norms_every=0,
     optim=OptimConfig(peak_lr=3e-4, warmup=0.007, decay=0.1),
     noise=NoiseConfig(
         kind="moving_gaussian", centre_first=0.2, centre_last=0.8, deviation=0.3

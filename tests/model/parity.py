@@ -19,6 +19,7 @@ from components import launch
 from model.config import Config, Family
 from model.diffusion import Batch
 from model.engine import Engine, PlainEngine
+from model.events import Event
 from model.interleaving import Lifted
 from model.language_model import LanguageModel
 from model.train import fit
@@ -49,6 +50,9 @@ class Case(Config):
     steered: bool = False
     """Whether every fourth of the run is a phase of steering steps, which teach other weights."""
 
+    measured: bool = False
+    """Whether each term's own gradient is measured on the way, in every fifth step."""
+
     @property
     def name(self) -> str:
         zero = self.zero.model_dump(exclude_defaults=True)
@@ -65,6 +69,7 @@ class Case(Config):
             noise=NoiseConfig(clean_prefix=0.3),
             interleaving=PHASES if self.steered else None,
             log_every=1,
+            gradient_norms_every=5 if self.measured else 0,
         )
 
 
@@ -75,8 +80,8 @@ class Job(Config):
 
 
 Found = dict[str, Any]
-"""`losses` (steps, terms), gradient `norms` (steps), the number of steps `skipped` and the
-trained `weights` by name."""
+"""`losses` (steps, terms), gradient `norms` (steps) and those of single terms (`told`), the number
+of steps `skipped` and the trained `weights` by name."""
 
 
 def batch_at(step: int) -> Batch:
@@ -98,7 +103,10 @@ def train(case: Case, engine: Engine) -> Found:
         _poison(engine, case)
     norms = _norms(engine)
     lifted = LIFTED if case.steered else None
-    history = fit(engine, case.training, share, [tiny.batch(3, seed=99)], lifted=lifted)
+    told: list[Event] = []
+    history = fit(
+        engine, case.training, share, [tiny.batch(3, seed=99)], told.append, lifted=lifted
+    )
     losses = [
         [row.nll_nats, row.concept_loss or 0.0, row.valid_nll_nats or 0.0] for row in history.rows
     ]
@@ -106,6 +114,7 @@ def train(case: Case, engine: Engine) -> Found:
     return {
         "losses": torch.tensor(losses, dtype=torch.float64),
         "norms": torch.tensor(norms, dtype=torch.float64),
+        "told": [event.metrics for event in told if "gradient_norm/language" in event.metrics],
         "skipped": history.n_skipped,
         "weights": weights,
     }

@@ -1,12 +1,16 @@
 """Gradient routing, one test a row of method §3.6, and denominators that ignore how one splits."""
 
+import statistics
+
 import pytest
 import torch
 
 from model import forcing
+from model.curve import means
 from model.diffusion import fixed, question
 from model.forcing import Chances
-from model.objective import NLL_BINS, Example, Objective, Term, counts, weights
+from model.objective import Example, Objective, counts, weights
+from model.terms import NLL_BINS, Term
 from model.train_config import ObjectiveConfig
 from tests.model import tiny
 
@@ -140,6 +144,31 @@ def test_reports_of_the_parts_are_those_of_the_dense_heads():
     ]
     found = sums_S[Term.NORM_KNOWN : Term.ACTIVE_KNOWN + 1]
     torch.testing.assert_close(found, torch.stack(expected))
+
+
+@pytest.mark.parametrize("or_tokens", ["masked", "all"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_mean_activations_on_labelled_and_other_concepts_are_those_of_whole_logits(
+    or_tokens, sparse
+):
+    network, batch = tiny.lm(), tiny.batch()
+    batch.concepts_CM[0] = -1  # labelled with nothing, which is not "no concepts"
+    config = ObjectiveConfig(or_tokens=or_tokens)
+    one = example(network, sparse=sparse, batch=batch)
+    asked_BT = one.asked.masked_BT if or_tokens == "masked" else torch.ones_like(batch.ids_BT) > 0
+    sums = {True: [], False: []}
+    with torch.no_grad():
+        found_S = means(Objective(network, config)(one), counts(one, network, config))
+        active_BTK = network.concepts.known.logits(network.hidden(one.asked.noisy_BT)).sigmoid()
+    for row, place in asked_BT.nonzero().tolist():
+        chunk = int(batch.chunk_BT[row, place])
+        if chunk < 0 or not batch.labelled_C[chunk] or chunk == 0:
+            continue
+        labels = batch.concepts_CM[chunk].tolist()
+        for concept, activation in enumerate(active_BTK[row, place].tolist()):
+            sums[concept in labels].append(activation)
+    assert float(found_S[Term.LABELLED]) == pytest.approx(statistics.fmean(sums[True]), rel=1e-5)
+    assert float(found_S[Term.UNLABELLED]) == pytest.approx(statistics.fmean(sums[False]), rel=1e-5)
 
 
 @pytest.mark.parametrize("reduction", ["token_mean", "block_mean", "elbo"])

@@ -11,8 +11,9 @@ from model import forcing
 from model.diffusion import fixed, question
 from model.forcing import Chances
 from model.language_model import LanguageModel
-from model.objective import Example, Objective, Term
+from model.objective import Example, Objective
 from model.routing import flops, reads_known, rows, straightforward_flops
+from model.terms import Term
 from model.train_config import ObjectiveConfig
 from tests.model import tiny
 

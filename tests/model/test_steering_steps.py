@@ -11,7 +11,8 @@ from model.engine import PlainEngine
 from model.forcing import Chances
 from model.interleaving import Lifted, aim
 from model.language_model import LanguageModel
-from model.objective import Example, Objective, Term, counts, weights
+from model.objective import Example, Objective, counts, weights
+from model.terms import Term
 from model.train import fit
 from model.train_config import InterleavingConfig, ObjectiveConfig, OptimConfig
 from tests.model import tiny

@@ -71,7 +71,7 @@ def test_events_tell_progress_with_units():
     assert {
         "tokens_per_second", "flops_per_second", "left_seconds", "goodput", "restarts",
         "gradient_norm", "recent_nll_nats", "recent_concept_loss", "nll_nats_at_rate/0.5",
-        "active_known_per_token",
+        "active_known_per_token", "mean_activation/labelled", "mean_activation/unlabelled",
     } <= set(how_it_goes)  # fmt: skip
     shares = [how_it_goes[f"share_{part}"] for part in ("known", "unknown", "residual")]
     assert sum(shares) == pytest.approx(1.0)

@@ -14,7 +14,8 @@ import torch
 from components import launch
 from model.engine import PlainEngine
 from model.events import ignore
-from model.objective import Term, counts
+from model.objective import counts
+from model.terms import Term
 from model.train import example_at
 from model.zero_config import ZeroConfig
 from tests.model import parity, tiny
@@ -42,6 +43,7 @@ def cases():
         yield Case(micro_batches=2, zero=zero(stage, activation_checkpointing=True))
         yield Case(micro_batches=2, poisoned=(3, 4, 9), zero=zero(stage))
         yield Case(micro_batches=2, steered=True, zero=zero(stage))
+        yield Case(micro_batches=2, steered=True, measured=True, zero=zero(stage))
     for stage in SPLIT:
         yield Case(micro_batches=2, zero=zero(stage, offload="optimizer"))
     yield Case(micro_batches=2, zero=zero(3, offload="optimizer_and_parameters"))
@@ -54,6 +56,7 @@ def low_cases():
         yield Case(dtype="bfloat16", micro_batches=n, network={"tied": tied}, zero=split)
     for stage in SPLIT:
         yield Case(dtype="bfloat16", zero=zero(stage, offload="optimizer"))
+        yield Case(dtype="bfloat16", micro_batches=2, measured=True, zero=zero(stage))
 
 
 CASES, LOW_CASES = tuple(cases()), tuple(low_cases())
@@ -94,6 +97,27 @@ def test_two_ranks_train_what_one_process_trains(trained, alone, case):
     torch.testing.assert_close(their_norms, our_norms, rtol=1e-5, atol=0.0)
     for name, weight in ours["weights"].items():
         torch.testing.assert_close(theirs["weights"][name], weight, rtol=0.0, atol=1e-5)
+
+
+MEASURED = [case for case in (*CASES, *LOW_CASES) if case.measured]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MEASURED, ids=lambda case: case.name)
+def test_two_ranks_measure_the_terms_of_one_process_and_train_as_if_they_had_not(
+    trained, alone, case
+):
+    told = trained[case.name]["told"]
+    assert [len(norms) for norms in told] == ([4, 3, 3, 4] if case.steered else [4, 4, 4, 4])
+    for theirs, ours in zip(told, alone(case)["told"], strict=True):
+        tolerance = 1e-4 if case.dtype == "float32" else 5e-2
+        assert theirs == pytest.approx(ours, rel=tolerance)
+    unmeasured = case.model_copy(update={"measured": False})
+    if unmeasured.name in trained:
+        for key in ("losses", "norms", "weights"):
+            torch.testing.assert_close(
+                trained[case.name][key], trained[unmeasured.name][key], rtol=0.0, atol=0.0
+            )
 
 
 @pytest.mark.slow
