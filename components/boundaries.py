@@ -107,7 +107,7 @@ def _joins(pair: str) -> bool:
     """Whether two neighbours are one sign to a reader."""
     if len(pair) < 2:
         return False
-    left, right = pair
+    left, right = pair[0], pair[1]
     return (
         unicodedata.category(right)[0] == "M"
         or _JOINER in (left, right)
