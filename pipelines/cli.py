@@ -6,10 +6,9 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,6 +18,8 @@ from components import fetch as packages
 from components import records
 from components.settings import Settings
 from pipelines import recipes
+from pipelines.earlier import RunsOption, chosen_run
+from pipelines.exits import INTERRUPTED, NO, guarded, stop
 from pipelines.recipe import Recipe, require_local
 
 app = typer.Typer(
@@ -28,12 +29,7 @@ app = typer.Typer(
 if TYPE_CHECKING:  # kfp and MLflow take seconds to import, and most commands need neither
     from kfp.dsl.graph_component import GraphComponent
 
-Result = TypeVar("Result")
 _EXPERIMENT = "clearstory"
-_DOES_NOT_FIT, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
-RunsOption = Annotated[
-    Path, typer.Option("--runs", help="Folder of runs and artifacts.", envvar="CLEARSTORY_RUNS")
-]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -63,8 +59,8 @@ def plan(
     from pipelines.plan import zero_stage
     from pipelines.plan_tables import show
 
-    chosen = _guarded(lambda: recipes.changed(recipes.named(recipe), settings_of or []))
-    counted = _guarded(
+    chosen = guarded(lambda: recipes.changed(recipes.named(recipe), settings_of or []))
+    counted = guarded(
         lambda: count(chosen, hardware=hardware, ranks=ranks or None, zero=zero_stage(zero))
     )
     if as_json:
@@ -72,17 +68,17 @@ def plan(
     else:
         show(counted, Console(width=None if sys.stdout.isatty() else 200))
     if not counted.fits:
-        _stop(
+        stop(
             f"{recipe} does not fit as asked. Try --zero 3, more --ranks, or a device with more "
             f"memory",
-            _DOES_NOT_FIT,
+            NO,
         )
 
 
 @app.command()
 def fetch(recipe: RecipeArgument = "demo") -> None:
     """Fill the cache with the packages a recipe reads.  Example: clearstory fetch demo"""
-    _guarded(lambda: packages.fetch_all(recipes.named(recipe).packages))
+    guarded(lambda: packages.fetch_all(recipes.named(recipe).packages))
     print(f"{recipe} has what it needs. Next: clearstory run {recipe}")
 
 
@@ -94,7 +90,7 @@ def run(
 ) -> None:
     """Run a recipe on this machine; finished stages are reused.  Example: clearstory run demo"""
     changes = settings_of or []
-    chosen = _guarded(lambda: recipes.changed(recipes.named(recipe), changes))
+    chosen = guarded(lambda: recipes.changed(recipes.named(recipe), changes))
     again = ["run", recipe, *(word for change in changes for word in ("--set", change))]
     _run(chosen, _settings(chosen.name, runs, again))
 
@@ -115,7 +111,7 @@ def anneal(
     Example: clearstory anneal runs/store/scratch/train-…/kept/step-000000600-… --steps 100
     """
     changes = settings_of or []
-    chosen = _guarded(
+    chosen = guarded(
         lambda: recipes.annealed(recipes.changed(recipes.named(recipe), changes), savepoint, steps)
     )
     again = ["anneal", str(savepoint), "--steps", str(steps), "--recipe", recipe]
@@ -133,7 +129,7 @@ def rerun(
     runs: RunsOption = Path("runs"),
 ) -> None:
     """Run part of an earlier run again, reuse the rest.  Example: clearstory rerun --from train"""
-    _guarded(lambda: _rerun(_chosen(runs, run_id), from_, only, runs))
+    guarded(lambda: _rerun(chosen_run(runs, run_id), from_, only, runs))
 
 
 @app.command()
@@ -142,7 +138,7 @@ def status(
     runs: RunsOption = Path("runs"),
 ) -> None:
     """Show a run, task by task.  Example: clearstory status"""
-    folder = _guarded(lambda: _chosen(runs, run_id))
+    folder = guarded(lambda: chosen_run(runs, run_id))
     run_record = records.read_run(folder)
     table = Table(title=f"{run_record.run_id}: {run_record.status}, {run_record.seconds:.0f} s")
     for column in ("task", "status", "seconds", "overhead (s)", "imports (s)", "why"):
@@ -164,7 +160,7 @@ def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs"
     from components import tracking
     from pipelines.ui import require_free, serve
 
-    _guarded(lambda: require_free(host, port))
+    guarded(lambda: require_free(host, port))
     uri = os.environ.get("MLFLOW_TRACKING_URI") or tracking.default_uri(runs)
     print(f"MLflow on {uri}: http://{host}:{port} (Ctrl-C ends it)")
     raise typer.Exit(serve(uri, host, port))
@@ -172,11 +168,11 @@ def ui(port: int = 5000, host: str = "127.0.0.1", runs: RunsOption = Path("runs"
 
 def _run(recipe: Recipe, settings: Settings) -> None:
     """The whole life cycle, and the notebook on what it left."""
-    _guarded(lambda: require_local(recipe))
+    guarded(lambda: require_local(recipe))
     from pipelines.lifecycle import lifecycle
     from pipelines.notebook import MEET_A_DOCUMENT, execute
 
-    _guarded(lambda: packages.fetch_all(recipe.packages))
+    guarded(lambda: packages.fetch_all(recipe.packages))
     _finish(lifecycle(recipe), recipe, settings)
     folder = settings.run_folder
     notebook = execute(MEET_A_DOCUMENT, folder, folder / MEET_A_DOCUMENT.name)
@@ -195,10 +191,10 @@ def _finish(dag: "GraphComponent", recipe: Recipe, settings: Settings) -> None:
         record = run_locally(dag, recipe, settings)
     except KeyboardInterrupt as error:
         way_on = f"Nothing is lost, resume with: {settings.resume_command}"
-        _stop(f"stopped. {error}\n{way_on}", _INTERRUPTED)
+        stop(f"stopped. {error}\n{way_on}", INTERRUPTED)
     except RunFailedError as error:
         log = settings.run_folder / "kfp.log"
-        _stop(f"{error}\nFull log: {log}\nResume with: {settings.resume_command}", error.exit_code)
+        stop(f"{error}\nFull log: {log}\nResume with: {settings.resume_command}", error.exit_code)
     print(f"{record.run_id} finished in {record.seconds:.0f} s")
 
 
@@ -250,31 +246,6 @@ def _commit() -> str:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     return found.stdout.strip() or "unknown"
-
-
-def _chosen(runs: Path, run_id: str) -> Path:
-    made = sorted(path.parent for path in runs.glob("*/run.json"))
-    if not made:
-        raise ValueError(f"There are no runs in {runs.resolve()}. Begin with: clearstory run demo")
-    if not run_id:
-        return max(made, key=lambda folder: records.read_run(folder).started)
-    if runs / run_id not in made:
-        known = [folder.name for folder in made]
-        raise ValueError(f"There is no run {run_id!r}. {recipes.nearest(run_id, known)}")
-    return runs / run_id
-
-
-def _guarded(action: Callable[[], Result]) -> Result:
-    """Run `action`; what a person can get wrong ends as its message, not as a traceback."""
-    try:
-        return action()
-    except (ValueError, packages.FetchError) as error:
-        _stop(str(error), _BAD_INPUT)
-
-
-def _stop(message: str, code: int) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise typer.Exit(code)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,27 @@
+"""How a command ends: 0 done, 1 the answer is no, 2 what was asked for is wrong, 130 stopped."""
+
+import sys
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+import typer
+
+from components import fetch
+
+NO, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+Result = TypeVar("Result")
+
+
+def guarded(action: Callable[[], Result]) -> Result:
+    """Run `action`; what a person can get wrong ends as its message, not as a traceback."""
+    try:
+        return action()
+    except (ValueError, fetch.FetchError) as error:
+        stop(str(error), BAD_INPUT)
+
+
+def stop(message: str, code: int) -> NoReturn:
+    """End the command with a message on the error stream."""
+    print(message, file=sys.stderr)
+    raise typer.Exit(code)
