@@ -2,7 +2,6 @@
 
     lines       curves against a common axis, named where they end, with reference lines
     bars        one quantity by name
-    treemap     many quantities as areas, grouped by colour
 
 Colours are the page's custom properties, so a picture follows the reader's light or dark setting.
 """
@@ -11,12 +10,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from components.drawing import cut, px, svg
 from components.numerals import number, short, ticks
 from components.pages import Markup, joined
 from components.shades import N_COLOURS
-from components.treemap import Tile, squarify
 
-__all__ = ["Curve", "Reference", "Tile", "bars", "lines", "treemap"]
+__all__ = ["Curve", "Reference", "bars", "lines"]
 
 _LINE_HEIGHT = 15
 _CHARACTER = 7.4
@@ -94,7 +93,7 @@ def lines(
         + [(frame.py(reference.y), reference.name, -1) for reference in references],
         floor=height - frame.bottom,
     )
-    return _svg(
+    return svg(
         width,
         height,
         f"{y_label} against {x_label}",
@@ -126,47 +125,17 @@ def bars(
             ).format(
                 name_width - 10,
                 y + 14,
-                _cut(name, name_width / 7),
+                cut(name, name_width / 7),
                 name_width,
                 y,
-                _px(length),
+                px(length),
                 row - 8,
-                _px(name_width + length + 8),
+                px(name_width + length + 8),
                 y + 14,
                 number(value),
             )
         )
-    return _svg(width, len(items) * row + 4, f"Bars, in {unit}", parts)
-
-
-def treemap(tiles: Sequence[Tile], unit: str, width: int = 960, height: int = 420) -> Markup:
-    """Areas proportional to weights; tiles of one group share a colour and lie together."""
-    groups = sorted({tile.group for tile in tiles})
-    colour = {group: i % N_COLOURS for i, group in enumerate(groups)}
-    parts = []
-    for tile, box in squarify(tiles, width, height):
-        title = f"{tile.name} · {tile.group} · {number(tile.weight)} {unit}"
-        parts.append(
-            Markup(
-                '<g><title>{}</title><rect x="{}" y="{}" width="{}" height="{}" rx="3" '
-                'style="fill:var(--c{})"/>{}</g>'
-            ).format(
-                title,
-                _px(box.x + 1),
-                _px(box.y + 1),
-                _px(max(0.0, box.width - 2)),
-                _px(max(0.0, box.height - 2)),
-                colour[tile.group],
-                _tile_label(tile.name, box.x, box.y, box.width, box.height),
-            )
-        )
-    legend = joined(
-        Markup('<span><i style="background:var(--c{})"></i>{}</span>').format(colour[group], group)
-        for group in groups[: 2 * N_COLOURS]
-    )
-    return _svg(width, height, f"Areas in {unit}", parts) + Markup(
-        '<p class="legend">{}</p>'
-    ).format(legend)
+    return svg(width, len(items) * row + 4, f"Bars, in {unit}", parts)
 
 
 def _finite(curve: Curve) -> Curve:
@@ -196,17 +165,17 @@ def _axes(frame: _Frame, x_label: str, y_label: str) -> Markup:
         ).format(
             frame.left,
             right,
-            _px(frame.py(y)),
-            _px(frame.py(y)),
+            px(frame.py(y)),
+            px(frame.py(y)),
             frame.left - 8,
-            _px(frame.py(y) + 4),
+            px(frame.py(y) + 4),
             short(y),
         )
         for y in ticks(*frame.y)
     ]
     columns = [
         Markup('<text x="{}" y="{}" text-anchor="middle" font-size="12">{}</text>').format(
-            _px(frame.px(x)), floor + 18, short(x)
+            px(frame.px(x)), floor + 18, short(x)
         )
         for x in ticks(*frame.x)
     ]
@@ -224,13 +193,13 @@ def _reference(frame: _Frame, reference: Reference) -> Markup:
     ).format(
         frame.left,
         frame.width - frame.right,
-        _px(frame.py(reference.y)),
-        _px(frame.py(reference.y)),
+        px(frame.py(reference.y)),
+        px(frame.py(reference.y)),
     )
 
 
 def _path(frame: _Frame, curve: Curve, index: int) -> Markup:
-    points = [(_px(frame.px(x)), _px(frame.py(y))) for x, y in zip(curve.x, curve.y, strict=True)]
+    points = [(px(frame.px(x)), px(frame.py(y))) for x, y in zip(curve.x, curve.y, strict=True)]
     line = Markup(
         '<polyline points="{}" fill="none" stroke-width="2" stroke-linejoin="round" '
         'style="stroke:var(--c{})"/>'
@@ -248,7 +217,7 @@ def _path(frame: _Frame, curve: Curve, index: int) -> Markup:
 def _end_label(frame: _Frame, y: float, name: str, index: int) -> Markup:
     colour = "" if index < 0 else f"fill:var(--c{index % N_COLOURS});font-weight:600"
     return Markup('<text x="{}" y="{}" font-size="12.5" style="{}">{}</text>').format(
-        frame.width - frame.right + 8, _px(y + 4), colour, name
+        frame.width - frame.right + 8, px(y + 4), colour, name
     )
 
 
@@ -260,27 +229,3 @@ def _spread(ends: list[tuple[float, str, int]], floor: float) -> list[tuple[floa
         placed.append((max(y, free), name, index))
     excess = max(0.0, placed[-1][0] - floor)
     return [(y - excess, name, index) for y, name, index in placed]
-
-
-def _tile_label(name: str, x: float, y: float, width: float, height: float) -> Markup:
-    characters = int((width - 12) / 6.6)
-    if characters < 5 or height < 20:
-        return Markup()
-    return Markup('<text x="{}" y="{}" font-size="12" class="on-fill">{}</text>').format(
-        _px(x + 7), _px(y + 17), _cut(name, characters)
-    )
-
-
-def _cut(text: str, characters: float) -> str:
-    return text if len(text) <= characters else text[: max(1, int(characters) - 1)] + "…"
-
-
-def _px(value: float) -> str:
-    return f"{value:.1f}"
-
-
-def _svg(width: int, height: int, title: str, parts: Iterable[Markup]) -> Markup:
-    return Markup(
-        '<svg viewBox="0 0 {} {}" style="max-width:{}px" role="img" aria-label="{}">'
-        "<title>{}</title>{}</svg>"
-    ).format(width, height, width, title, title, joined(parts))

@@ -26,13 +26,15 @@ background:linear-gradient(var(--line),var(--line)) 50% 0/1px 100% no-repeat}
 .bar.for i{left:50%;background:rgb(var(--for))}
 .bar.against i{right:50%;background:rgb(var(--against))}
 svg text{font-family:inherit;fill:var(--soft)}svg .strong{fill:var(--ink)}
-svg .on-fill{fill:var(--paper);font-weight:600}
+svg .on-fill{fill:var(--paper);font-weight:600}svg .light{font-weight:400;opacity:.85}
+svg .halo{paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}
 .swatch{display:inline-block;width:.75rem;height:.75rem;border-radius:.2rem;margin-right:.45rem}
 .stacked{display:flex;height:.9rem;border-radius:.3rem;overflow:hidden;margin-top:.8rem}
 .stacked i{display:block;opacity:.75}
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;font-size:.82rem;
 color:var(--soft);margin:.5rem 0 0}
 .legend i{display:inline-block;width:.75rem;height:.75rem;border-radius:.2rem;margin-right:.35rem}
+.legend svg{display:inline-block;width:.75rem;height:.75rem;border-radius:0;margin-right:.35rem}
 svg .grid{stroke:var(--line);stroke-width:1}svg .axis{stroke:var(--soft);stroke-width:1}
 """
 

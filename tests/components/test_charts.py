@@ -6,8 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from components.charts import Curve, Reference, Tile, bars, lines, treemap
-from components.treemap import squarify
+from components.charts import Curve, Reference, bars, lines
 
 
 def _points(svg: str) -> list[list[tuple[float, float]]]:
@@ -53,25 +52,7 @@ def test_the_longest_bar_is_the_largest_value():
     [
         lines([Curve("<a>", [0, 1], [1.0, 2.0])], "<x>", "<y>", [Reference("<r>", 1.5)]),
         bars([("<a>", 1.0)], "<unit>"),
-        treemap([Tile("<a>", "<g>", 1.0)], "<unit>"),
     ],
 )
 def test_pictures_are_well_formed_whatever_their_names(svg):
     ET.fromstring(f"<div>{svg}</div>")
-
-
-def test_tiles_fill_the_room_in_proportion():
-    tiles = [Tile(str(i), "ab"[i % 2], float(i)) for i in range(8)]
-    placed = squarify(tiles, 60.0, 30.0)
-    assert len(placed) == 7  # a tile of no weight has no area
-    total = sum(tile.weight for tile, _ in placed)
-    for tile, box in placed:
-        assert box.width * box.height == pytest.approx(1800.0 * tile.weight / total)
-    assert max(box.x + box.width for _, box in placed) == pytest.approx(60.0)
-    assert max(box.y + box.height for _, box in placed) == pytest.approx(30.0)
-
-
-def test_tiles_of_one_group_lie_together():
-    tiles = [Tile(str(i), "ab"[i % 2], 1.0) for i in range(6)]
-    groups = [tile.group for tile, _ in squarify(tiles, 9.0, 4.0)]
-    assert groups == sorted(groups)
