@@ -27,7 +27,8 @@ background:linear-gradient(var(--line),var(--line)) 50% 0/1px 100% no-repeat}
 .bar.against i{right:50%;background:rgb(var(--against))}
 svg text{font-family:inherit;fill:var(--soft)}svg .strong{fill:var(--ink)}
 svg .on-fill{fill:var(--paper);font-weight:600}svg .light{font-weight:400;opacity:.85}
-svg .halo{paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}
+svg .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
+svg .dot{opacity:.8}svg .dot:hover{opacity:1}
 .swatch{display:inline-block;width:.75rem;height:.75rem;border-radius:.2rem;margin-right:.45rem}
 .stacked{display:flex;height:.9rem;border-radius:.3rem;overflow:hidden;margin-top:.8rem}
 .stacked i{display:block;opacity:.75}

@@ -19,6 +19,11 @@ _HEADING = 22
 """Pixels over a group's tiles for its name."""
 
 _LINE = 15
+_LEAST_NAME = 5
+"""Characters of a name that are worth showing."""
+
+_BOLD = 7.5
+"""Pixels of an average bold character at 12 pixels of height, on the safe side."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +65,17 @@ class Room:
 
 
 def treemap(tiles: Sequence[Tile], unit: str, width: int = 960, height: int = 420) -> Markup:
-    """Areas proportional to weights within a group, under the group's name and sum."""
+    """Areas proportional to weights within a group, under the group's name and sum.
+
+    Groups have the colours that they have on a map (`components/scatter.py`).
+    """
     rooms = squarify(tiles, width, height, heading=_HEADING)
+    colour = {group: i % N_COLOURS for i, group in enumerate(sorted({t.group for t in tiles}))}
     return svg(
         width,
         height,
         f"Areas in {unit}",
-        [_drawn(room, i % N_COLOURS, unit) for i, room in enumerate(rooms)],
+        [_drawn(room, colour[room.group], unit) for room in rooms],
     )
 
 
@@ -154,7 +163,11 @@ def _heading(room: Room, unit: str) -> Markup:
     if room.box.below(_HEADING) == room.box:
         return Markup()
     title = f"{room.group} · {len(room.tiles)} concepts · {number(room.weight)} {unit}"
-    name = cut(f"{room.group} · {number(room.weight)}", (room.box.width - 6) / CHARACTER)
+    n_characters = int((room.box.width - 6) / CHARACTER)
+    weight = f" · {number(room.weight)}"
+    name = cut(room.group, n_characters - len(weight)) + weight
+    if n_characters - len(weight) < _LEAST_NAME:
+        name = cut(room.group, n_characters)
     return Markup(
         '<g><title>{}</title><text x="{}" y="{}" font-size="12" class="strong">{}</text></g>'
     ).format(title, px(room.box.x + 3), px(room.box.y + 16), name)
@@ -162,9 +175,9 @@ def _heading(room: Room, unit: str) -> Markup:
 
 def _label(tile: Tile, box: Box) -> Markup:
     """The name on as many lines as fit, and under it the weight."""
-    characters = int((box.width - 12) / CHARACTER)
+    characters = int((box.width - 12) / _BOLD)
     n_lines = int((box.height - 6) / _LINE)
-    if characters < 5 or n_lines < 1:
+    if characters < _LEAST_NAME or n_lines < 1:
         return Markup()
     lines = _wrapped(tile.name, characters, max(1, min(3, n_lines - 1)))
     weight = [number(tile.weight)] if len(lines) < n_lines else []

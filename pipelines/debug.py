@@ -142,7 +142,7 @@ def debug() -> Recipe:
             min_words=1, sampling=SamplingConfig(n_new=10, temperature=0.8, top_p=0.9),
         ),
         registry=PromoteConfig(name="clearstory-debug"),
-        report=ReportConfig(recipe="debug"),
+        report=ReportConfig(recipe="debug", map="pca"),
         conversations=ConverseConfig(
             sources=(JsonlConversations.of(_CONVERSATIONS, licence="Apache-2.0"),)
         ),

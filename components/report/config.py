@@ -1,6 +1,8 @@
 """What the report shows, and how much of it."""
 
-from pydantic import PositiveInt
+from typing import Literal
+
+from pydantic import NonNegativeInt, PositiveInt
 
 from model.config import Config
 
@@ -14,6 +16,19 @@ class ReportConfig(Config):
 
     n_tiles: PositiveInt = 120
     """Concepts drawn as areas."""
+
+    map: Literal["umap", "pca"] = "umap"
+    """How concepts are placed on their map. `umap` keeps neighbourhoods and takes 9 s of CPU for
+    500 concepts, most of it compilation; `pca` is instant and blurs."""
+
+    n_mapped: PositiveInt = 1000
+    """Concepts on the map, the largest: 1,000 points are 0.4 MB of page."""
+
+    n_names: NonNegativeInt = 120
+    """Names written on the map, from the largest concept on, where there is room."""
+
+    seed: NonNegativeInt = 0
+    """Of the map."""
 
     n_contributions: PositiveInt = 10
     """Concepts listed for one generated text, the strongest first."""

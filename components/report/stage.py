@@ -21,6 +21,7 @@ from components.report import (
     learning,
     library,
     lineage,
+    making,
     measures,
     scaling,
     steered,
@@ -57,6 +58,7 @@ def report(
     sections = [
         corpus.section(documents),
         library.section(concepts, labels, config),
+        making.section(concepts),
         learning.section(phases, measured),
         measures.section(measured),
         *([finetuned.section(read_scores(finetuning[0]))] if finetuning else []),

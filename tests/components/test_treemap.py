@@ -32,7 +32,7 @@ def test_a_room_too_low_for_a_heading_is_all_tiles():
 
 
 def test_a_tile_with_room_shows_its_count_and_a_long_name_on_several_lines():
-    drawn = treemap([Tile("wind and weather reports", "sea", 1234.0)], "chunks", 120, 120)
+    drawn = treemap([Tile("wind and weather reports", "sea", 1234.0)], "chunks", 140, 120)
     shown = re.findall(r'<text [^>]*class="on-fill[^>]*>([^<]*)<', drawn)
     assert shown == ["wind and weather", "reports", "1\N{NARROW NO-BREAK SPACE}234"]
 

@@ -77,7 +77,18 @@ def _concepts(folder: Path) -> None:
         }
         for i, name in enumerate(NAMES)
     ]  # fmt: skip
-    facts = {"n_concepts": len(NAMES)}
+    facts = {
+        "encoder": "hashing", "encoder_digest": "e", "n_concepts": len(NAMES), "n_tags": 31,
+        "n_tagged_chunks": 17, "n_clusters": 9,
+        "coherence_curve": [{"k": k, "coherence": 0.4 + k / 50} for k in (6, 9, 12)],
+        "history": [
+            {"action": "drop", "names": ["rigging", MARKUP],
+             "reason": "on 1 chunks, fewer than needed"},
+            {"action": "drop", "names": ["spars"], "reason": "on 2 chunks, fewer than needed"},
+            {"action": "merge", "names": ["Proof", "Proofs", NAMES[1]],
+             "reason": f"cards at least 0.85 alike; now {NAMES[1]}"},
+        ],
+    }  # fmt: skip
     freeze(rows, np.eye(len(NAMES), dtype=np.float32), facts, folder)
 
 

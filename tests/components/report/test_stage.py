@@ -12,7 +12,7 @@ from components.report.config import ReportConfig
 from components.report.stage import report, show
 from tests.components.report import story
 
-CONFIG = ReportConfig(recipe="debug", n_concepts=3, n_steered=2)
+CONFIG = ReportConfig(recipe="debug", n_concepts=3, n_steered=2, map="pca")
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,8 @@ def test_every_part_of_the_run_has_its_section(told):
     page = (told / "report.html").read_text()
     sections = re.findall(r'<section id="(\w+)">', page)
     assert sections == [
-        "corpus", "library", "learning", "scores", "finetuning", "traces", "steering", "scaling",
-        "cost", "lineage",
+        "corpus", "library", "making", "learning", "scores", "finetuning", "traces", "steering",
+        "scaling", "cost", "lineage",
     ]  # fmt: skip
     assert set(re.findall(r'<a href="#(\w+)">', page)) == set(sections)
 
@@ -80,6 +80,8 @@ def test_markup_in_titles_texts_names_and_notes_is_shown_as_text(told):
         "amplified, 4",
         "1 of 3 concepts were raised in no text",
         "[4.875, 5.375]",  # the interval of the loss on answers before fine-tuning
+        "on 1 to 2 chunks, fewer than needed",  # why clusters were dropped
+        "two directions of most variance",  # how the map was made
         "Robustness",  # a condition this page was not written for
     ],
 )
