@@ -38,12 +38,13 @@ class Projection:
 
 
 def project(vectors_ND: Floats, method: Method, seed: int) -> Projection:
-    """Place vectors in a plane. Fewer than 8 are placed by `pca`, as the result says."""
+    """Place vectors in a plane. Fewer than 8 different ones are placed by `pca`, as the result
+    says."""
     vectors_ND = nearest.unit(vectors_ND)
     n = len(vectors_ND)
-    if n < _LEAST_FOR_UMAP:
+    if len(np.unique(vectors_ND, axis=0)) < _LEAST_FOR_UMAP:
         method = "pca"
-    k = min(_N_NEIGHBOURS, n)
+    k = min(_N_NEIGHBOURS, max(1, n - 1))
     found = nearest.search(vectors_ND, vectors_ND, k)
     points_N2 = _directions(vectors_ND)
     if method == "umap":
