@@ -43,6 +43,14 @@ class RunFolder:
         contracts.verify(found[-1], contract)
         return found[-1]
 
+    def has(self, contract: Contract) -> bool:
+        """Whether any task wrote such an artifact."""
+        return any(
+            manifest.contract == contract.name
+            for stage in self._stages
+            for manifest in stage.outputs.values()
+        )
+
     def table(self, contract: Contract, task: str = "") -> pa.Table:
         """The rows of an artifact."""
         return contracts.read(self.artifact(contract, task), contract)

@@ -1,4 +1,4 @@
-"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui."""
+"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui, concepts."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from rich.table import Table
 from components import fetch as packages
 from components import records
 from components.settings import Settings
-from pipelines import recipes
+from pipelines import concepts_cli, recipes
 from pipelines.earlier import RunsOption, chosen_run
 from pipelines.exits import INTERRUPTED, NO, guarded, stop
 from pipelines.recipe import Recipe, require_local
@@ -26,6 +26,7 @@ app = typer.Typer(
     help="The life cycle of inherently interpretable language models.",
     no_args_is_help=True, pretty_exceptions_enable=False,
 )  # fmt: skip
+app.add_typer(concepts_cli.app, name="concepts")
 if TYPE_CHECKING:  # kfp and MLflow take seconds to import, and most commands need neither
     from kfp.dsl.graph_component import GraphComponent
 

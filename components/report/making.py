@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from components.catalogue.history import Origin, origin, reasons
 from components.charts import Curve, lines
 from components.flow import Loss, flow
 from components.library import open_library
-from components.library_history import Origin, origin, reasons
 from components.numerals import number
 from components.pages import Cell, Column, Fact, Markup, Section, cards, figure, note, table
 

@@ -1,6 +1,6 @@
 """The account of a library adds up, and steps of one kind are told once."""
 
-from components.library_history import Step, reasons
+from components.catalogue.history import Step, reasons
 
 
 def drop(reason):

@@ -1,0 +1,57 @@
+"""Chunks of a run that carry a concept, the surest first, with where their text is from."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from components import contracts
+from components.run_folder import RunFolder
+
+NEEDED = (contracts.LABELS, contracts.CHUNKS, contracts.DOCUMENTS)
+"""What a run must hold to show examples."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A labelled chunk."""
+
+    chunk_id: int
+    score: float
+    source: str
+    licence: str
+    title: str
+    text: str
+
+
+def examples(run: RunFolder, concept_id: int, n: int) -> list[Example]:
+    """The n chunks with the highest score for the concept, by chunk where scores are equal."""
+    labels, chunks, documents = (run.artifact(contract) for contract in NEEDED)
+    found = _rows(labels, "concept_id", [concept_id]).to_pylist()
+    found = sorted(found, key=lambda row: (-row["score"], row["chunk_id"]))[:n]
+    if not found:
+        return []
+    chunk = _by(_rows(chunks, "chunk_id", [row["chunk_id"] for row in found]), "chunk_id")
+    document = _by(_rows(documents, "doc_id", [row["doc_id"] for row in chunk.values()]), "doc_id")
+    made = []
+    for row in found:
+        place = chunk[row["chunk_id"]]
+        whole = document[place["doc_id"]]
+        text = whole["text"][place["start"] : place["end"]]
+        made.append(
+            Example(row["chunk_id"], row["score"], whole["source"], whole["licence"],
+                    whole["title"], text)
+        )  # fmt: skip
+    return made
+
+
+def _rows(folder: Path, column: str, wanted: Iterable[object]) -> pa.Table:
+    """Rows of a verified artifact whose column is one of these; the rest is not kept in memory."""
+    return pq.read_table(folder / contracts.ROWS_FILE, filters=[(column, "in", list(wanted))])
+
+
+def _by(table: pa.Table, column: str) -> dict[object, dict[str, Any]]:
+    return {row[column]: row for row in table.to_pylist()}
