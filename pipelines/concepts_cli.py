@@ -7,14 +7,11 @@ from typing import Annotated
 
 import typer
 
-from components.catalogue import difference
 from components.catalogue import export as files
 from components.catalogue.examples import NEEDED, Example, examples
 from components.catalogue.history import origin
-from components.catalogue.search import by_id_or_name, encoder_of, nearest_to
-from components.catalogue.search import search as find
+from components.catalogue.limits import Limits
 from components.library import Concept
-from pipelines import concepts_tables as tables
 from pipelines.concepts_source import Source, source
 from pipelines.earlier import RunsOption
 from pipelines.exits import NO, guarded, stop
@@ -51,6 +48,10 @@ def search(
     name, or 0.25 if in a tag or in the description. Exit code 1 says that nothing was found, which
     happens with --words alone.
     """
+    from components.catalogue.search import encoder_of
+    from components.catalogue.search import search as find
+    from pipelines import concepts_tables as tables
+
     given = guarded(lambda: source(in_, runs))
     hits = guarded(
         lambda: find(given.library, text, n, None if words else encoder_of(given.library))
@@ -77,6 +78,9 @@ def show(
     runs: RunsOption = Path("runs"),
 ) -> None:
     """All there is to know of a concept.  Example: clearstory concepts show 12"""
+    from components.catalogue.search import by_id_or_name, nearest_to
+    from pipelines import concepts_tables as tables
+
     given = guarded(lambda: source(in_, runs))
     found = guarded(lambda: by_id_or_name(given.library, concept))
     near = nearest_to(given.library, found, n_nearest) if n_nearest else []
@@ -101,10 +105,10 @@ def diff(
     after: Annotated[str, typer.Argument(metavar="B", help="As for --in elsewhere.")],
     cosine: Annotated[
         float, typer.Option("--cosine", min=0.0, max=1.0, help="Of centroids that are one concept.")
-    ] = difference.Limits().cosine,
+    ] = Limits().cosine,
     overlap: Annotated[
         float, typer.Option("--overlap", min=0.0, max=1.0, help="Of tags, or that share of them.")
-    ] = difference.Limits().overlap,
+    ] = Limits().overlap,
     n: Annotated[int, typer.Option("--n", min=0, help="Concepts listed of each sort.")] = 10,
     as_json: JsonOption = False,
     runs: RunsOption = Path("runs"),
@@ -113,9 +117,12 @@ def diff(
 
     Exit code 0: the same concepts with the same names and tags. 1: there are differences.
     """
+    from components.catalogue.difference import compare
+    from pipelines import concepts_tables as tables
+
     first, second = guarded(lambda: source(before, runs)), guarded(lambda: source(after, runs))
-    limits = difference.Limits(cosine=cosine, overlap=overlap)
-    found = guarded(lambda: difference.compare(first.library, second.library, limits))
+    limits = Limits(cosine=cosine, overlap=overlap)
+    found = guarded(lambda: compare(first.library, second.library, limits))
     if as_json:
         _tell(tables.as_data(found))
     else:

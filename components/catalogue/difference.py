@@ -13,21 +13,11 @@ from dataclasses import dataclass
 
 from components import nearest
 from components.catalogue.history import origin
+from components.catalogue.limits import Limits
 from components.library import Concept, Library
 
 _N_CANDIDATES = 5
 _SAME_NAME_COSINE = 0.5
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much alike two concepts are to be one: either is enough."""
-
-    cosine: float = 0.9
-    """Of their centroids."""
-
-    overlap: float = 0.5
-    """Tags in common over all their tags."""
 
 
 @dataclass(frozen=True)

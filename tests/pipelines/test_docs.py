@@ -1,10 +1,15 @@
 """Documents that speak of the code are true of it."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 from components.run_folder import RunFolder
+from pipelines.cli import app
+from tests.pipelines import small_run
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -31,3 +36,23 @@ def test_the_tables_of_recipes_are_those_of_the_code():
 
     page = (DOCS / "recipes.md").read_text()
     assert recipes_table.with_tables(page) == page
+
+
+def test_the_commands_about_libraries_run_as_they_are_shown(tmp_path, monkeypatch):
+    page = (DOCS / "concepts.md").read_text()
+    blocks = re.findall(r"```(console|python)\n(.*?)```", page, re.DOTALL)
+    for name in sorted(set(re.findall(r"demo-[\w-]+", page))):
+        small_run.write(tmp_path / "runs", name, started=name)
+    monkeypatch.chdir(tmp_path)
+    done = []
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, "concepts.md", "exec"), {})
+            continue
+        for line in block.splitlines():
+            program, *words = shlex.split(line)
+            assert program == "clearstory"
+            result = CliRunner().invoke(app, words)
+            assert result.exit_code == 0, (line, result.stdout, result.stderr)
+            done.append(words[1])
+    assert {"search", "show", "diff", "export"} <= set(done)

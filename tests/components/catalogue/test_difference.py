@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from components.catalogue.difference import Limits, compare
+from components.catalogue.difference import compare
+from components.catalogue.limits import Limits
 from tests.components.catalogue import small_library
 from tests.components.catalogue.small_library import SEA
 
