@@ -89,7 +89,9 @@ def _concepts(folder: Path) -> None:
              "reason": f"cards at least 0.85 alike; now {NAMES[1]}"},
         ],
     }  # fmt: skip
-    freeze(rows, np.eye(len(NAMES), dtype=np.float32), facts, folder)
+    angle_K = 0.3 * np.arange(len(NAMES))
+    centroids_KD = np.stack([np.cos(angle_K), np.sin(angle_K)], axis=1).astype(np.float32)
+    freeze(rows, centroids_KD, facts, folder)
 
 
 def _labels(folder: Path) -> None:

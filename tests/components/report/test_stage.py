@@ -8,6 +8,7 @@ import pytest
 
 from components import contracts
 from components.contracts import ContractError
+from components.pages import escape
 from components.report.config import ReportConfig
 from components.report.stage import report, show
 from tests.components.report import story
@@ -80,6 +81,7 @@ def test_markup_in_titles_texts_names_and_notes_is_shown_as_text(told):
         "amplified, 4",
         "1 of 3 concepts were raised in no text",
         "[4.875, 5.375]",  # the interval of the loss on answers before fine-tuning
+        ">5 concepts<",  # what is left of nine clusters
         "on 1 to 2 chunks, fewer than needed",  # why clusters were dropped
         "two directions of most variance",  # how the map was made
         "Robustness",  # a condition this page was not written for
@@ -87,6 +89,22 @@ def test_markup_in_titles_texts_names_and_notes_is_shown_as_text(told):
 )
 def test_what_a_reader_looks_for_is_there(told, said):
     assert said in (told / "report.html").read_text()
+
+
+def test_the_row_of_k_that_was_taken_is_marked(told):
+    page = (told / "report.html").read_text()
+    rows = re.findall(r"<tr>(.*?)</tr>", page[page.index('id="making"') :])
+    (taken,) = [row for row in rows if "taken" in row]
+    assert taken.startswith('<td class="number">9</td>')
+
+
+def test_each_concept_stands_where_its_own_centroid_is(told):
+    """Centroids lie on an arc in the order of the names, labels order the concepts otherwise."""
+    page = (told / "report.html").read_text()
+    found = re.findall(r'<g class="dot"><title>(.*?) · .*?<path d="M([\d.]+) ', page)
+    left_to_right = [name for name, _ in sorted(found, key=lambda dot: float(dot[1]))]
+    names = [str(escape(name)) for name in story.NAMES]
+    assert left_to_right in (names, names[::-1])
 
 
 def test_the_same_artifacts_make_the_same_bytes(told, tmp_path):
