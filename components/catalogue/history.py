@@ -21,7 +21,10 @@ class _Part(BaseModel):
 
 
 class Step(_Part):
-    """One thing that was done to clusters or concepts, by their names or their tags."""
+    """One thing that was done to clusters or concepts, by their names or their tags.
+
+    A drop of nothing by name is one of tags, before there were clusters.
+    """
 
     action: str
     names: tuple[str, ...]
@@ -31,7 +34,7 @@ class Step(_Part):
     def n_lost(self) -> int:
         """Clusters or concepts that there were before and not after."""
         if self.action == DROP:
-            return 1
+            return min(1, len(self.names))
         return len(self.names) - 1 if self.action == MERGE else 0
 
     def touches(self, names: frozenset[str]) -> bool:

@@ -36,11 +36,13 @@ def _by_k(made: Origin) -> Markup:
         [Curve("coherence", [p.k for p in points], [p.coherence for p in points], dots=True)],
         "clusters (k)", "mean cosine to the centroid", height=260,
     )  # fmt: skip
+    # Clusters that lost all their tags to others are none, so there may be fewer than k.
+    taken = min((p.k for p in points if p.k >= made.n_clusters), default=made.n_clusters)
     rows: list[list[Cell]] = []
     before: float | None = None
     for point in points:
         gain = None if before is None else point.coherence - before
-        rows.append([point.k, point.coherence, gain, "taken" if point.k == made.n_clusters else ""])
+        rows.append([point.k, point.coherence, gain, "taken" if point.k == taken else ""])
         before = point.coherence
     columns = [
         Column("k", "clusters"), Column("coherence", "mean cosine"),
@@ -48,9 +50,9 @@ def _by_k(made: Origin) -> Markup:
     ]  # fmt: skip
     return figure(
         drawn,
-        f"Coherence of a clustering: the mean cosine of {number(made.n_tags)} tags to the centroid "
-        f"of their cluster, weighted by chunks. It rises with k whatever the tags are; k is taken "
-        f"where the curve stands highest over the line between its ends.",
+        "Coherence of a clustering: the mean cosine of tags to the centroid of their cluster, "
+        "weighted by chunks. It rises with k whatever the tags are; k is taken where the curve "
+        "stands highest over the line between its ends.",
     ) + table(columns, rows)
 
 

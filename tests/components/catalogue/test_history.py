@@ -28,6 +28,11 @@ def test_a_step_of_another_kind_costs_nothing_and_is_told():
     assert (told.action, told.n_steps, told.n_lost) == ("keep apart", 1, 0)
 
 
+def test_tags_that_were_dropped_before_there_were_clusters_cost_none():
+    (told,) = reasons([Step(action="drop", names=(), reason="31 tags on fewer than 2 chunks")])
+    assert (told.n_steps, told.n_lost) == (1, 0)
+
+
 def test_a_step_touches_a_concept_by_any_of_its_names_whatever_their_case():
     step = drop("on 2 chunks")
     assert step.touches(frozenset({"b"}))
