@@ -6,8 +6,6 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
-
 from components import launch, lifted, loader, savepoints
 from components.job import Job
 from components.keeper import ScratchKeeper
@@ -16,12 +14,12 @@ from components.optimisation import HISTORY_FILE, tokens_per_chunk
 from components.savepoints import Savepoint
 from components.tokens import TokenStream
 from components.windows import asked_of, held_out
-from model import checkpoint
+from model import checkpoint, starting
 from model.curve import History
 from model.diffusion import Batch
 from model.endings import DivergedError, StoppedError
 from model.events import Events
-from model.language_model import LanguageModel
+from model.starting import Start
 from model.train import fit
 from model.zero import ZeroEngine, close
 
@@ -29,8 +27,7 @@ from model.zero import ZeroEngine, close
 def work(job: Job, events: Events) -> None:
     """Train this rank's share; rank 0 writes what comes out."""
     stream = TokenStream(Path(job.tokens))
-    engine = ZeroEngine(network(job, stream), job.training, job.zero)
-
+    engine = ZeroEngine.started(beginning(job, stream), job.training, job.zero)
     batches = loader.of_stream(
         stream,
         job.domain_weights,
@@ -103,14 +100,11 @@ def _last_good(scratch: Path, rank: int) -> str:
     )
 
 
-def network(job: Job, stream: TokenStream) -> LanguageModel:
+def beginning(job: Job, stream: TokenStream) -> Start:
     """The weights to start from: a checkpoint's, or fresh ones."""
     if job.start_from:
-        return checkpoint.load(Path(job.start_from))
-    lm = LanguageModel(job.network, job.training.seed)
-    if lm.bottleneck is not None:
-        lm.bottleneck.known.start_at(torch.tensor(job.prevalence), tokens_per_chunk(stream))
-    return lm
+        return checkpoint.opened(Path(job.start_from))
+    return starting.fresh(job.network, job.training.seed, job.prevalence, tokens_per_chunk(stream))
 
 
 def main() -> None:

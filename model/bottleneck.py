@@ -135,8 +135,13 @@ class KnownHead(ConceptHead):
     def start_at(self, prevalence_K: Tensor, tokens_per_chunk: float) -> None:
         """Set the biases so that the OR over a chunk's tokens starts at the prevalence."""
         if self.bias_K is not None:
-            per_token_K = (prevalence_K.double() / tokens_per_chunk).clamp(RAREST, 0.5)
-            self.bias_K.copy_(torch.logit(per_token_K))
+            self.bias_K.copy_(starting_bias(prevalence_K, tokens_per_chunk))
+
+
+def starting_bias(prevalence_K: Tensor, tokens_per_chunk: float) -> Tensor:
+    """Biases (K) at which the OR over a chunk's tokens starts at the prevalence."""
+    per_token_K = (prevalence_K.double() / tokens_per_chunk).clamp(RAREST, 0.5)
+    return torch.logit(per_token_K).float()
 
 
 class UnknownHead(ConceptHead):

@@ -4,15 +4,17 @@ weights.safetensors  config.json      written here
 concepts.json  tokenizer.json  training.json      written beside them by the training stages
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 
 from model.config import LanguageModelConfig
 from model.language_model import LanguageModel
+from model.starting import Start, bare
 
 WEIGHTS = "weights.safetensors"
 CONFIG = "config.json"
@@ -31,6 +33,11 @@ def save(lm: LanguageModel, folder: Path) -> None:
 
 def load(folder: Path) -> LanguageModel:
     """Open a network for reading: float32, evaluation mode."""
+    return opened(folder).whole().eval()
+
+
+def opened(folder: Path) -> Start:
+    """The weights in a folder, checked by their shapes and read one at a time."""
     for name in (CONFIG, WEIGHTS):
         if not (folder / name).is_file():
             raise CheckpointError(
@@ -39,24 +46,32 @@ def load(folder: Path) -> LanguageModel:
             )
     try:
         config = LanguageModelConfig.model_validate_json((folder / CONFIG).read_text())
-        weights = load_file(folder / WEIGHTS)
+        with safe_open(folder / WEIGHTS, framework="pt") as file:
+            names = file.keys()
+            found = {name: tuple(file.get_slice(name).get_shape()) for name in names}
     except (ValidationError, SafetensorError) as error:
         raise CheckpointError(
             f"{folder} holds a damaged or older checkpoint ({error}); run training again"
         ) from error
-    lm = LanguageModel(config)
-    _check(weights, lm, folder)
-    lm.load_state_dict(weights)
-    return lm.eval()
+    wanted = {name: tuple(shape.shape) for name, shape in bare(config).named_parameters()}
+    _check(found, wanted, folder)
+
+    def weights() -> Iterator[tuple[str, torch.Tensor]]:
+        with safe_open(folder / WEIGHTS, framework="pt") as file:
+            for name in wanted:
+                yield name, file.get_tensor(name)
+
+    return Start(config, weights)
 
 
 def _named(lm: LanguageModel) -> dict[str, torch.Tensor]:
     return dict(lm.state_dict())
 
 
-def _check(weights: dict[str, torch.Tensor], lm: LanguageModel, folder: Path) -> None:
-    wanted = {name: tuple(tensor.shape) for name, tensor in _named(lm).items()}
-    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+Shapes = dict[str, tuple[int, ...]]
+
+
+def _check(found: Shapes, wanted: Shapes, folder: Path) -> None:
     missing, foreign = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     wrong = sorted(
         f"{name} {found[name]} instead of {wanted[name]}"

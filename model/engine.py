@@ -62,7 +62,7 @@ class Engine(Protocol):
         ...
 
     def finished(self) -> LanguageModel:
-        """The network in float32, on every rank."""
+        """The network in float32, on rank 0; the others, who help to gather it, get its shapes."""
         ...
 
 

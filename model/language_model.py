@@ -25,7 +25,10 @@ DEVIATION = 0.02
 
 
 class LanguageModel(nn.Module):
-    """One network of any of the four families. The same seed starts the same weights."""
+    """One network of any of the four families. The same seed starts the same weights.
+
+    Made on the device `meta` it has shapes and no weights; `model.starting` knows them.
+    """
 
     def __init__(self, config: LanguageModelConfig, seed: int = 0) -> None:
         super().__init__()
@@ -38,7 +41,10 @@ class LanguageModel(nn.Module):
         )
         tied = config.backbone.tied
         self.head = None if tied else nn.Linear(width, config.backbone.vocab_size, bias=False)
-        self._initialise(seed)
+        if not self.embedding.weight.is_meta:
+            generator = torch.Generator().manual_seed(seed)
+            for name, parameter in self.named_parameters():
+                start_values(name, parameter, config, generator)
 
     def forward(self, ids_BT: Tensor, past: Past = NO_PAST) -> Tensor:
         """Logits (B, T, V); with `past`, of the tokens that follow it."""
@@ -95,12 +101,19 @@ class LanguageModel(nn.Module):
             )
         return self.bottleneck
 
-    @torch.no_grad()
-    def _initialise(self, seed: int) -> None:
-        """N(0, 0.02); smaller where a branch ends, so that depth does not grow the stream."""
-        generator = torch.Generator().manual_seed(seed)
-        shrink = 1 / math.sqrt(2 * self.config.backbone.n_layers)
-        for name, parameter in self.named_parameters():
-            if parameter.ndim == 2:
-                deviation = DEVIATION * (shrink if name.endswith("c_proj.weight") else 1.0)
-                parameter.normal_(0.0, deviation, generator=generator)
+
+@torch.no_grad()
+def start_values(
+    name: str, values: Tensor, config: LanguageModelConfig, generator: torch.Generator
+) -> None:
+    """Fill a parameter with what it starts at.
+
+    N(0, 0.02), smaller where a branch ends, so that depth does not grow the stream; biases 0 and
+    the gains of norms 1.
+    """
+    if values.ndim == 2:
+        shrink = 1 / math.sqrt(2 * config.backbone.n_layers)
+        deviation = DEVIATION * (shrink if name.endswith("c_proj.weight") else 1.0)
+        values.normal_(0.0, deviation, generator=generator)
+    else:
+        values.fill_(0.0 if name.endswith("bias_K") else 1.0)

@@ -7,6 +7,7 @@ norms and biases have no business near zero; matrices of the backbone and predic
 import torch
 
 from model.language_model import LanguageModel
+from model.starting import bare
 from model.train_config import OptimConfig
 
 SPARED = ("embedding.weight", "embedding_KD", "embedding_UR", "embedding_RD", "embedding_UD")
@@ -16,8 +17,10 @@ def adamw(lm: LanguageModel, config: OptimConfig) -> torch.optim.AdamW:
     """AdamW over two groups: decayed and spared."""
     decayed: list[torch.nn.Parameter] = []
     spared: list[torch.nn.Parameter] = []
-    for name, parameter in lm.named_parameters():
-        (spared if _is_spared(name, parameter) else decayed).append(parameter)
+    # A parameter that ZeRO-3 has split has lost its shape, so the config is asked for it.
+    shapes = bare(lm.config).named_parameters()
+    for (name, parameter), (_, shape) in zip(lm.named_parameters(), shapes, strict=True):
+        (spared if _is_spared(name, shape) else decayed).append(parameter)
     return torch.optim.AdamW(
         [
             {"params": decayed, "weight_decay": config.weight_decay},

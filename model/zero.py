@@ -11,6 +11,7 @@ import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from model.device import backend, here, moved
 
@@ -22,7 +23,7 @@ from deepspeed import comm
 from deepspeed.checkpoint import ds_to_universal
 from deepspeed.runtime.checkpoint_engine import TorchCheckpointEngine
 from deepspeed.utils import safe_get_full_fp32_param
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from model.engine import dtype, prepared
@@ -30,6 +31,7 @@ from model.hashed_file import HashedFile, Written
 from model.language_model import LanguageModel
 from model.objective import Example, Objective
 from model.optim import adamw, set_learning_rate
+from model.starting import Start, bare
 from model.term_norms import gradient_norms
 from model.terms import Term
 from model.train_config import TrainingConfig
@@ -66,13 +68,15 @@ class ZeroEngine:
         self._engine, self._optimizer, _, _ = deepspeed.initialize(
             model=Objective(lm, config.objective),
             optimizer=adamw(lm, config.optim),
-            config=settings(
-                config,
-                zero,
-                world=self.world,
-                low_precision=dtype(config.dtype) == torch.bfloat16,
-            ),
+            config=_settings(config, zero),
         )
+
+    @classmethod
+    def started(cls, start: Start, config: TrainingConfig, zero: ZeroConfig) -> Self:
+        """From weights that no rank needs to hold whole: stage 3 splits each as it comes."""
+        join()
+        lm = _split(start, config, zero) if zero.stage == 3 else start.whole()
+        return cls(lm, config, zero)
 
     def sums(self, example: Example) -> Tensor:
         found: Tensor = self._engine(moved(example, self._device))
@@ -144,11 +148,14 @@ class ZeroEngine:
                 state["step"] = state["step"].clone()
 
     def finished(self) -> LanguageModel:
-        lm = LanguageModel(self.lm.config)
+        lm = bare(self.lm.config)
+        if self.rank == 0:
+            lm = lm.to_empty(device="cpu")
         with torch.no_grad():
             for whole, part in zip(lm.parameters(), self.lm.parameters(), strict=True):
-                kept = self._zero.stage == 0
-                whole.copy_(part if kept else safe_get_full_fp32_param(part))
+                found = part if self._zero.stage == 0 else safe_get_full_fp32_param(part)
+                if self.rank == 0:
+                    whole.copy_(found)
         return lm.eval()
 
 
@@ -157,6 +164,27 @@ def join() -> None:
     if here().type == "cuda":
         torch.cuda.set_device(here())
     deepspeed.init_distributed(dist_backend=backend(here()), verbose=False)
+
+
+def _settings(config: TrainingConfig, zero: ZeroConfig) -> dict[str, object]:
+    low = dtype(config.dtype) == torch.bfloat16
+    return settings(config, zero, world=comm.get_world_size(), low_precision=low)
+
+
+def _split(start: Start, config: TrainingConfig, zero: ZeroConfig) -> LanguageModel:
+    """The network with a share of each weight on each rank; rank 0 alone reads or draws them."""
+    told, device = _settings(config, zero), here()
+    kind = dtype(config.dtype)
+    lm = start.bare()
+    weights = start.weights() if comm.get_rank() == 0 else None
+    for module in lm.modules():
+        for name, shape in list(module.named_parameters(recurse=False)):
+            values = torch.empty(shape.shape) if weights is None else next(weights)[1]
+            whole = nn.Parameter(values.to(device, kind))
+            setattr(module, name, whole)
+            # Sends what rank 0 has to the others, of which each keeps its share.
+            deepspeed.zero.Init(nn.ParameterList([whole]), config_dict_or_path=told)
+    return lm
 
 
 def _without_parameters(group: Mapping[str, object]) -> dict[str, object]:
