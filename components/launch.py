@@ -115,7 +115,9 @@ def environment(config: RanksConfig) -> Mapping[str, str]:
         "OMP_NUM_THREADS": str(config.threads),
         "OMP_WAIT_POLICY": "PASSIVE",
         lifeline.LAUNCHER_PID: str(os.getpid()),
-        "TORCH_EXTENSIONS_DIR": str(Path(sys.prefix) / "torch_extensions"),
+        "TORCH_EXTENSIONS_DIR": os.environ.get(
+            "TORCH_EXTENSIONS_DIR", str(Path(sys.prefix) / "torch_extensions")
+        ),
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
 

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from components import launch, lifted, loader, savepoints
+from components import builds, launch, lifted, loader, savepoints
 from components.job import Job
 from components.keeper import ScratchKeeper
 from components.loader import Batches
@@ -18,7 +18,7 @@ from model import checkpoint, starting
 from model.curve import History
 from model.diffusion import Batch
 from model.endings import DivergedError, StoppedError
-from model.events import Events
+from model.events import Event, Events
 from model.starting import Start
 from model.train import fit
 from model.zero import ZeroEngine, close
@@ -26,6 +26,9 @@ from model.zero import ZeroEngine, close
 
 def work(job: Job, events: Events) -> None:
     """Train this rank's share; rank 0 writes what comes out."""
+    if os.environ["LOCAL_RANK"] == "0":  # the others wait for the same locks, until they are gone
+        n_steps = job.training.n_steps
+        builds.settle(builds.folder(), lambda said: events(Event(0, n_steps, message=said)))
     stream = TokenStream(Path(job.tokens))
     engine = ZeroEngine.started(beginning(job, stream), job.training, job.zero)
     batches = loader.of_stream(
