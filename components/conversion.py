@@ -5,6 +5,7 @@ one; the next run that asks for these ranks goes on from it (docs/decisions/0005
 """
 
 import argparse
+import shutil
 from pathlib import Path
 
 from components import savepoints
@@ -12,21 +13,30 @@ from components.savepoints import Savepoint, SavepointError
 from components.training_state import Topology
 from model import zero
 
+_READS = {0: "whole", 1: "split optimiser", 2: "split optimiser", 3: "split weights"}
+"""What a savepoint of each ZeRO stage holds; a stage reads those of its own kind."""
+
 
 def convert(folder: Path, asked: Topology) -> Savepoint:
     """The savepoint in `folder`, verified and rewritten for `asked`. The old one stays."""
     old = savepoints.opened(folder)
     state = old.state
-    if (state.topology.zero_stage == 3) != (asked.zero_stage == 3):
+    saved = state.topology.zero_stage
+    if _READS[saved] != _READS[asked.zero_stage]:
         raise SavepointError(
-            f"{folder} was saved under ZeRO stage {state.topology.zero_stage}, which stage "
-            f"{asked.zero_stage} cannot read: stages 1 and 2 read each other's, stage 3 its own"
+            f"{folder} was saved under ZeRO stage {saved}, which stage {asked.zero_stage} cannot "
+            f"read: stages 1 and 2 read each other's, 0 and 3 each its own. Ask for --zero-stage "
+            f"{saved}, and set zero.stage of the stage's config to it; the number of ranks is free"
         )
-    if not (folder / zero.RANKS_FOLDER).is_dir():
-        raise SavepointError(f"{folder} is converted already: any number of ranks can open it")
+    ranks = folder / zero.RANKS_FOLDER
     attempt = folder.parent / f"attempt-{old.step:09d}-converted"
     savepoints.begin(attempt)
-    zero.convert(folder, attempt)
+    if not ranks.is_dir():  # converted before: any number of ranks can open it
+        shutil.copytree(folder / zero.UNIVERSAL_FOLDER, attempt / zero.UNIVERSAL_FOLDER)
+    elif saved == 0:  # each rank had all of it
+        shutil.copytree(ranks, attempt / zero.RANKS_FOLDER)
+    else:
+        zero.convert(folder, attempt)
     return savepoints.commit(attempt, state.model_copy(update={"topology": asked}), {})
 
 

@@ -1,6 +1,5 @@
 """Ranks under DeepSpeed that are killed, poisoned, or asked for in another number."""
 
-import json
 import random
 import signal
 
@@ -9,21 +8,15 @@ import torch
 
 from components import rank as ranks_module
 from components import resuming, savepoints
-from components.conversion import convert
-from components.job import Job
 from components.launch import RanksConfig
-from components.savepoints import SavepointError
-from components.tokens import TokenStream
 from model.train_config import SavingConfig
 from model.zero import ZeroEngine
-from model.zero_config import ZeroConfig
 from tests.components import interrupted
 from tests.components.interrupted import Moment
-from tests.components.small_training import train_config
-from tests.components.written_tokens import CONCEPTS, write_tokens
+from tests.components.ranked_runs import go, job, rows
+from tests.components.written_tokens import write_tokens
 
 pytestmark = pytest.mark.chaos
-EVERY = 3
 N_KILLS = 20
 MOMENTS = [
     ("components.loader", "Loader.batch", 9),
@@ -38,36 +31,6 @@ MOMENTS = [
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
     return write_tokens(tmp_path_factory.mktemp("stream") / "tokens")
-
-
-def job(folder, tokens, stage=1, dtype="float32"):
-    folder.mkdir(exist_ok=True)
-    config, stream = train_config(ranks=2), TokenStream(tokens)
-    network = config.network.language_model(
-        vocab_size=stream.vocab_size, n_known=len(CONCEPTS), specials=stream.specials
-    )
-    training = config.training.model_copy(
-        update={"saving": SavingConfig(every_steps=EVERY), "log_every": 1, "dtype": dtype}
-    )
-    return Job(
-        tokens=str(tokens),
-        folder=str(folder),
-        network=network,
-        start_from="",
-        prevalence=(0.3,) * len(CONCEPTS),
-        training=training,
-        domain_weights={},
-        validation_sequences=6,
-        zero=ZeroConfig(stage=stage),
-    )
-
-
-def go(wanted, scratch, *, world=2, killed=0, moment=None):
-    """Run from the newest savepoint there; the ranks' exit codes."""
-    wanted = resuming.from_newest(wanted, RanksConfig(ranks=world), scratch, lambda event: None)
-    return interrupted.ranks(
-        world, lambda rank: ranks_module.work(wanted, lambda event: None), killed, moment
-    )
 
 
 def left(folder):
@@ -97,21 +60,6 @@ def test_twenty_kills_at_random_moments_change_nothing(tokens, tmp_path):
         n_runs += 1
 
 
-@pytest.mark.parametrize("stage", [1, 2, 3])
-@pytest.mark.parametrize(("saved", "asked"), [(2, 1), (1, 2)])
-def test_a_converted_savepoint_goes_on_over_other_ranks(tokens, tmp_path, stage, saved, asked):
-    straight = job(tmp_path / "straight", tokens, stage)
-    assert go(straight, tmp_path / "none", world=saved) == [0] * saved
-    wanted, scratch = job(tmp_path / "run", tokens, stage), tmp_path / "scratch"
-    go(wanted, scratch, world=saved, moment=Moment("components.loader", "Loader.batch", 8))
-    with pytest.raises(SavepointError, match=rf"ranks {saved} \(asked: {asked}\)"):
-        go(wanted, scratch, world=asked)
-    convert(savepoints.listed(scratch)[0].folder, wanted.topology(asked))
-    assert go(wanted, scratch, world=asked) == [0] * asked
-    first, second = (ranks_rows(folder) for folder in (tmp_path / "straight", tmp_path / "run"))
-    assert second == pytest.approx(first, rel=1e-6)
-
-
 def test_an_annealed_branch_shares_the_trunk_and_decays_by_itself(tokens, tmp_path):
     trunk, scratch = job(tmp_path / "trunk", tokens), tmp_path / "scratch"
     saving = SavingConfig(keep_every=6)
@@ -127,14 +75,6 @@ def test_an_annealed_branch_shares_the_trunk_and_decays_by_itself(tokens, tmp_pa
     assert short[:6] == whole[:6]
     assert [row["step"] for row in short] == list(range(1, 10))
     assert short[6]["lr"] == whole[6]["lr"] > short[7]["lr"] > short[8]["lr"]
-
-
-def rows(folder):
-    return json.loads((folder / "history.json").read_text())["rows"]
-
-
-def ranks_rows(folder):
-    return [row["nll_nats"] for row in rows(folder)]
 
 
 @pytest.mark.parametrize(
@@ -158,8 +98,9 @@ def test_one_infinite_loss_on_one_rank_changes_no_weight_on_any(tokens, tmp_path
             norm = step(engine, lr)
             after = engine.finished().parameters()
             engine.lm.train()
-            same = all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
-            assert same == (calls == 4), (calls, norm)
+            if engine.rank == 0:
+                same = all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+                assert same == (calls == 4), (calls, norm)
             return norm
 
         ZeroEngine.sums, ZeroEngine.step = flawed, watched
