@@ -3,6 +3,7 @@
     lm = load(folder)                    # config.json and model.safetensors, or shards
     save(lm, folder)                     # as the released package 0.2.0 opens it
     python -m model.released verify FOLDER
+    python -m model.released export CHECKPOINT FOLDER      # one of our own, with its library
 
 `load` accepts base and instruct vocabularies, either form of the config, and the tied matrix by
 either name or by both if they are equal. `save` writes it once, as `tok_emb`.
@@ -14,11 +15,14 @@ they are ranked uncut. And top-k counts above the number of concepts mean all of
 """
 
 import argparse
+import json
+import shutil
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from model import checkpoint
 from model.checkpoint import CheckpointError
 from model.language_model import LanguageModel
 from model.released_check import TOLERANCE, differences
@@ -28,10 +32,14 @@ from model.released_json import parse, render
 from model.released_names import Stored, stored
 
 CONFIG = "config.json"
+BESIDE = ("concepts.json", "tokenizer.json")
 SHARD_BYTES = 5_000_000_000
 
 DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 """Accepted, by the names that safetensors has for them."""
+
+
+_EXPORTED = {str(dtype).removeprefix("torch."): dtype for dtype in DTYPES.values()}
 
 
 def load(folder: str | Path) -> LanguageModel:
@@ -103,20 +111,62 @@ def save(
     (folder / CONFIG).write_text(text)
 
 
+def export(
+    source: Path, folder: Path, *, dtype: torch.dtype, shard_bytes: int = SHARD_BYTES
+) -> str:
+    """Write a checkpoint that training made as a released one. Returns its library's digest.
+
+    The digest goes into the config, so that concept ids keep their meaning; the library and the
+    tokenizer, which the format does not have, are copied beside.
+    """
+    lm = checkpoint.load(source)
+    for name in BESIDE:
+        if not (source / name).is_file():
+            raise CheckpointError(
+                f"{source} has no {name}; give the whole folder that training or mid-training wrote"
+            )
+    digest = str(json.loads((source / BESIDE[0]).read_text())["digest"])
+    save(lm.to(dtype), folder, shard_bytes=shard_bytes, library_digest=digest)
+    for name in BESIDE:
+        shutil.copyfile(source / name, folder / name)
+    return digest
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """`verify FOLDER`: 0 if every expected tensor is met within the tolerance, 1 if not, 2 if the
-    folder cannot be opened."""
-    parser = argparse.ArgumentParser(prog="python -m model.released", description=__doc__)
+    """`verify FOLDER`: 0 if every expected tensor is met within the tolerance, 1 if not.
+
+    `export CHECKPOINT FOLDER`: 0 if it was written. 2 if a folder cannot be opened or held.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m model.released", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     commands = parser.add_subparsers(dest="command", required=True)
     verify = commands.add_parser(
         "verify", help="compare a checkpoint with the outputs in its expected.safetensors"
     )
     verify.add_argument("folder", type=Path)
+    exporting = commands.add_parser(
+        "export", help="write a checkpoint of a training run in the released format",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="for example:\n  python -m model.released export checkpoint released --dtype bfloat16",
+    )  # fmt: skip
+    exporting.add_argument("checkpoint", type=Path, help="folder that training wrote")
+    exporting.add_argument("folder", type=Path, help="where the released checkpoint goes")
+    exporting.add_argument("--dtype", choices=sorted(_EXPORTED), default="float32")
     given = parser.parse_args(arguments)
     try:
-        found = differences(load(given.folder), given.folder)
-    except CheckpointError as error:
-        verify.error(str(error))
+        if given.command == "export":
+            digest = export(given.checkpoint, given.folder, dtype=_EXPORTED[given.dtype])
+            print(f"{given.folder} holds {given.checkpoint} with the library {digest}")
+            return 0
+        return _verified(given.folder)
+    except (CheckpointError, FormatError) as error:
+        parser.error(str(error))
+
+
+def _verified(folder: Path) -> int:
+    found = differences(load(folder), folder)
     for name, difference in found.items():
         within = difference <= TOLERANCE
         print(f"{name:<24} {difference:9.2e}  {'ok' if within else f'above {TOLERANCE:g}'}")

@@ -49,7 +49,11 @@ def test_a_listener_that_fails_ends_the_ranks(tmp_path):
         launch.run("tests.components.some_rank", job(tmp_path, fails=-1), TWO, stop)
 
 
-def test_ranks_find_threads_of_their_own_and_one_operator_cache():
+def test_ranks_find_threads_of_their_own_and_one_operator_cache(monkeypatch):
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
     found = launch.environment(RanksConfig(ranks=1, threads=3))
     assert found["OMP_NUM_THREADS"] == "3"
     assert Path(found["TORCH_EXTENSIONS_DIR"]).parent == Path(sys.prefix)
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", "/elsewhere")
+    found = launch.environment(RanksConfig(ranks=1, threads=3))
+    assert found["TORCH_EXTENSIONS_DIR"] == "/elsewhere"

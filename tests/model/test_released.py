@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from model import released
+from model import checkpoint, released
 from model.checkpoint import CheckpointError
 from model.language_model import LanguageModel
 from model.released_check import differences
@@ -241,3 +241,49 @@ def test_verify_takes_swapped_ties_but_no_other_concept(tmp_path):
     kept[0] = next(concept for concept in range(50) if concept not in kept.tolist())
     save_file(expected, folder / "expected.safetensors")
     assert differences(released.load(folder), folder)["known_topk_indices"] > 1e-4
+
+
+def made_by_training(folder):
+    """A folder as training writes it."""
+    folder.mkdir()
+    lm = tiny.lm(known_bias=False, rank=16)
+    checkpoint.save(lm, folder)
+    (folder / "concepts.json").write_text(json.dumps({"digest": "3fa91c", "concepts": []}))
+    (folder / "tokenizer.json").write_text("{}")
+    return lm
+
+
+def test_a_checkpoint_of_a_run_is_exported_with_its_library_and_its_tokenizer(tmp_path, capsys):
+    lm = made_by_training(tmp_path / "run")
+    assert released.main(["export", str(tmp_path / "run"), str(tmp_path / "out")]) == 0
+    assert "with the library 3fa91c" in capsys.readouterr().out
+    opened = released.load(tmp_path / "out")
+    torch.testing.assert_close(opened(tiny.ids()), lm(tiny.ids()))
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["library_digest"] == "3fa91c"
+    for name in ("concepts.json", "tokenizer.json"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+
+
+def test_an_export_in_half_the_bytes_says_so_in_its_config(tmp_path):
+    made_by_training(tmp_path / "run")
+    released.main(["export", str(tmp_path / "run"), str(tmp_path / "out"), "--dtype", "bfloat16"])
+    assert {one.dtype for one in load_file(tmp_path / "out" / WEIGHTS).values()} == {torch.bfloat16}
+
+
+@pytest.mark.parametrize("missing", ["concepts.json", "tokenizer.json", "weights.safetensors"])
+def test_an_export_of_half_a_checkpoint_is_refused(tmp_path, capsys, missing):
+    made_by_training(tmp_path / "run")
+    (tmp_path / "run" / missing).unlink()
+    with pytest.raises(SystemExit) as ended:
+        released.main(["export", str(tmp_path / "run"), str(tmp_path / "out")])
+    assert ended.value.code == 2
+    assert f"has no {missing}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_export_of_what_the_format_cannot_hold_is_refused_with_the_reason(tmp_path, capsys):
+    made_by_training(tmp_path / "run")
+    checkpoint.save(tiny.lm(), tmp_path / "run")
+    with pytest.raises(SystemExit):
+        released.main(["export", str(tmp_path / "run"), str(tmp_path / "out")])
+    assert "known_bias is true" in capsys.readouterr().err
