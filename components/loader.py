@@ -26,7 +26,10 @@ from model.diffusion import Batch
 State = dict[str, object]
 """JSON, below 2 kB for a score of sources."""
 
-_DIGEST_CHARS = 20
+LANES = "lanes"
+"""In a state: where each lane of streamed sources stands; a rank's own has its own lanes."""
+
+DIGEST_CHARS = 20
 
 
 class LoaderError(ValueError):
@@ -50,6 +53,14 @@ class Batches(Protocol):
 
     def restore(self, state: Mapping[str, object]) -> None:
         """Go on where the state was kept. Raises LoaderError as `check` does."""
+        ...
+
+    def accounting(self, step: int) -> dict[str, "Contribution"]:
+        """What every source gave to the global batches before this step, exactly."""
+        ...
+
+    def close(self) -> None:
+        """Let go of threads and half-read files."""
         ...
 
 
@@ -88,7 +99,8 @@ class Contribution:
     n_tokens: int
     """The padding of splits to whole blocks included, that of short windows not."""
 
-    epochs: float
+    epochs: float | None
+    """None: of a stream, whose length nobody knows."""
 
 
 class Loader:
@@ -104,7 +116,7 @@ class Loader:
                 f"batch_sequences is {batch_sequences}, which {world} ranks cannot share evenly; "
                 f"try {-(-batch_sequences // world) * world}"
             )
-        _check_tokenizers(sources)
+        check_tokenizers(sources)
         self.order = _order(sources, weights, length)
         self.length, self.batch_sequences, self.seed = length, batch_sequences, seed
         self._rank, self._world = rank, world
@@ -127,7 +139,7 @@ class Loader:
             parts.append(
                 source.stream.batch("train", self.length, windows_B, sample_ids=places_B[rows_B])
             )
-        return parts[0] if len(parts) == 1 else _merged(rows, parts)
+        return merged(rows, parts)
 
     def accounting(self, step: int) -> dict[str, Contribution]:
         """What each source gave to the global batches before this step: a closed form."""
@@ -146,7 +158,7 @@ class Loader:
     def state(self, step: int) -> State:
         """See Batches. The number of ranks is no part of it."""
         sources = {
-            f"source {name}": f"{source.stream.digest[:_DIGEST_CHARS]}, weight "
+            f"source {name}": f"{source.stream.digest[:DIGEST_CHARS]}, weight "
             f"{self._weights.get(name, 'none')}"
             for name, source in self._sources.items()
         }
@@ -166,6 +178,9 @@ class Loader:
     def restore(self, state: Mapping[str, object]) -> None:
         """See Batches. There is nothing to move: a step's batch depends on no other step."""
         self.check(state)
+
+    def close(self) -> None:
+        """See Batches. The streams stay open: they are somebody else's."""
 
 
 def of_stream(
@@ -197,6 +212,46 @@ def compare(ours: Mapping[str, object], theirs: Mapping[str, object]) -> None:
         )
 
 
+def joined(states: Sequence[Mapping[str, object]]) -> State:
+    """The states that all ranks kept at one step as one, for any number of ranks."""
+    steps = {str(state["step"]) for state in states}
+    if len(steps) > 1:
+        raise LoaderError(f"the ranks' states are of steps {sorted(steps)}; join those of one")
+    lanes: dict[str, object] = {}
+    for state in states:
+        compare(without_lanes(states[0]), without_lanes(state))
+        kept = state.get(LANES, {})
+        assert isinstance(kept, dict)
+        lanes.update(kept)
+    whole = without_lanes(states[0])
+    in_order = {lane: lanes[lane] for lane in sorted(lanes, key=int)}
+    return {**whole, LANES: in_order} if lanes else whole
+
+
+def without_lanes(state: Mapping[str, object]) -> State:
+    """The part of a state that every rank has alike."""
+    return {name: value for name, value in state.items() if name != LANES}
+
+
+def merged(rows: Sequence[Integers], parts: Sequence[Batch]) -> Batch:
+    """One batch of several: the rows in their places, the chunk tables one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    n_before, shifted = 0, []
+    for part in parts:
+        chunk_BT = torch.where(part.chunk_BT < 0, part.chunk_BT, part.chunk_BT + n_before)
+        shifted.append(replace(part, chunk_BT=chunk_BT))
+        n_before += len(part.labelled_C)
+    back_B = torch.from_numpy(np.argsort(np.concatenate(rows)))
+    return Batch(
+        ids_BT=torch.cat([part.ids_BT for part in shifted])[back_B],
+        chunk_BT=torch.cat([part.chunk_BT for part in shifted])[back_B],
+        concepts_CM=torch.cat([part.concepts_CM for part in shifted]),
+        labelled_C=torch.cat([part.labelled_C for part in shifted]),
+        sample_ids_B=torch.cat([part.sample_ids_B for part in shifted])[back_B],
+    )
+
+
 def _shown(state: Mapping[str, object], name: str) -> str:
     return repr(state[name]) if name in state else "not given"
 
@@ -221,28 +276,12 @@ def _order(sources: Sequence[Source], weights: Mapping[str, float], length: int)
     return Single(*next(iter(sizes.items())))
 
 
-def _check_tokenizers(sources: Sequence[Source]) -> None:
+def check_tokenizers(sources: Sequence[Source]) -> None:
+    """Raise LoaderError unless all sources are written in one vocabulary."""
     digests = {source.name: source.stream.tokenizer_digest for source in sources}
     if len(set(digests.values())) > 1:
-        shown = {name: digest[:_DIGEST_CHARS] for name, digest in digests.items()}
+        shown = {name: digest[:DIGEST_CHARS] for name, digest in digests.items()}
         raise LoaderError(
             f"the sources are written in different vocabularies (SHA-256 of tokenizer.json: "
             f"{shown}); pack all of them with one tokenizer.json as `given_tokenizer`"
         )
-
-
-def _merged(rows: Sequence[Integers], parts: Sequence[Batch]) -> Batch:
-    """One batch of several: the rows in their places, the chunk tables one after the other."""
-    n_before, shifted = 0, []
-    for part in parts:
-        chunk_BT = torch.where(part.chunk_BT < 0, part.chunk_BT, part.chunk_BT + n_before)
-        shifted.append(replace(part, chunk_BT=chunk_BT))
-        n_before += len(part.labelled_C)
-    back_B = torch.from_numpy(np.argsort(np.concatenate(rows)))
-    return Batch(
-        ids_BT=torch.cat([part.ids_BT for part in shifted])[back_B],
-        chunk_BT=torch.cat([part.chunk_BT for part in shifted])[back_B],
-        concepts_CM=torch.cat([part.concepts_CM for part in shifted]),
-        labelled_C=torch.cat([part.labelled_C for part in shifted]),
-        sample_ids_B=torch.cat([part.sample_ids_B for part in shifted])[back_B],
-    )

@@ -60,6 +60,10 @@ class Place(Protocol):
         """Size and SHA-256 of a file as it lies there now."""
         ...
 
+    def close(self) -> None:
+        """Let go of threads, connections and open files."""
+        ...
+
 
 class FolderPlace:
     """A folder on this machine; files are mapped, the most recent ones stay so."""
@@ -80,6 +84,10 @@ class FolderPlace:
                 raise _cut_short(f"{self.folder / wanted.file}", wanted, len(content))
             found.append(content)
         return found
+
+    def close(self) -> None:
+        """See Place."""
+        self._mapped.clear()
 
     def local(self, name: str) -> Path:
         """See Place."""
@@ -154,7 +162,7 @@ class S3Place:
         return f"{self._transport}/{self.prefix}"
 
     def close(self) -> None:
-        """End the reading threads and their connections."""
+        """See Place."""
         self._pool.shutdown()
         self._transport.close()
 

@@ -36,6 +36,9 @@ class SimulatedPlace:
         """See Place."""
         return [self._content(wanted) for wanted in ranges]
 
+    def close(self) -> None:
+        """See Place."""
+
     def local(self, name: str) -> Path:
         """See Place."""
         return self.folder / name
