@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import PositiveInt
 
-from components import contracts
+from components import contracts, loader
+from components.data_config import DataConfig
 from components.training_state import Topology, TrainingState
 from model import schedules
 from model.config import Config, LanguageModelConfig
@@ -20,6 +21,8 @@ class Job(Config):
     """Everything a rank must know."""
 
     tokens: str
+    """Folder of the token stream, or of its manifest alone where its files lie elsewhere."""
+
     folder: str
     network: LanguageModelConfig
 
@@ -36,6 +39,9 @@ class Job(Config):
 
     domain_weights: dict[str, float]
     """Shares of the domains in a batch; empty: every window once an epoch."""
+
+    data: DataConfig = DataConfig()
+    """Where the batches come from."""
 
     validation_sequences: PositiveInt
     zero: ZeroConfig
@@ -66,6 +72,7 @@ class Job(Config):
             ),
             "prevalence": self.prevalence,
             "domain_weights": self.domain_weights,
+            "data": self.data.model_dump(mode="json", exclude=set(DataConfig.HOW)),
             "validation_sequences": self.validation_sequences,
             "trained_eos": self.trained_eos,
             "tokens": self.tokens_digest,
@@ -77,8 +84,10 @@ class Job(Config):
     def tokens_digest(self) -> str:
         return contracts.manifest_of(Path(self.tokens)).digest
 
-    def state(self, standing: Standing, ranks: int, loader: Mapping[str, object]) -> TrainingState:
-        """Everything but tensors, as a savepoint holds it."""
+    def state(
+        self, standing: Standing, ranks: int, loaders: Sequence[Mapping[str, object]]
+    ) -> TrainingState:
+        """Everything but tensors, as a savepoint holds it; `loaders` are all ranks' states."""
         training = self.training
         progress = standing.step / training.n_steps
         return TrainingState(
@@ -86,7 +95,7 @@ class Job(Config):
             tokens=standing.step * training.tokens_per_step,
             alpha_known=schedules.alpha(training.objective.alpha_known, progress),
             alpha_unknown=schedules.alpha(training.objective.alpha_unknown, progress),
-            loader=dict(loader),
+            loader=loader.joined(loaders),
             topology=self.topology(ranks),
             computes=self.computes,
         )

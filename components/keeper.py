@@ -7,23 +7,30 @@ lets the step at hand end, then all ranks write, if the grace allows it, and lea
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
 import torch
-from pydantic import TypeAdapter
 
 from components import savepoints
+from components.loader import State
 from components.manifests import FileDigest
 from components.savepoints import Savepoint
 from components.training_state import TrainingState
+from model.config import Config
 from model.engine import Engine
 from model.events import Event, Events
 from model.progress import Progress, Standing, Wishes
 from model.train_config import SavingConfig
 
-_Written = TypeAdapter(dict[str, FileDigest])
+
+class _FromRank(Config):
+    """What rank 0 must know of another rank to commit for all."""
+
+    written: dict[str, FileDigest]
+    loader: dict[str, object]
+    """Where the rank's batches stand: streams have a state of their own on every rank."""
 
 
 class ScratchKeeper:
@@ -38,14 +45,16 @@ class ScratchKeeper:
         engine: Engine,
         saving: SavingConfig,
         start: Savepoint | None,
-        state_of: Callable[[Standing], TrainingState],
+        loader_at: Callable[[int], State],
+        state_of: Callable[[Standing, Sequence[State]], TrainingState],
         events: Events,
     ) -> None:
+        """`loader_at` gives this rank's loader state at a step; `state_of` gets all ranks'."""
         self._scratch = scratch
         self._engine = engine
         self._saving = saving
         self._start = start
-        self._state_of = state_of
+        self._loader_at, self._state_of = loader_at, state_of
         self._events = events
         self._saved_at = time.monotonic()
         self._save_seconds = 0.0
@@ -83,8 +92,8 @@ class ScratchKeeper:
             name: FileDigest(bytes=found.bytes, sha256=found.sha256)
             for name, found in self._engine.save(folder).items()
         }
-        place = _digests_of(folder, self._engine.rank)
-        place.write_bytes(_Written.dump_json(written))
+        told = _FromRank(written=written, loader=self._loader_at(now.step))
+        _told_by(folder, self._engine.rank).write_text(told.model_dump_json())
         self._barrier()
         if self._engine.rank == 0:
             self._commit(folder, now)
@@ -102,12 +111,15 @@ class ScratchKeeper:
 
     def _commit(self, folder: Path, now: Progress) -> None:
         written: dict[str, FileDigest] = {}
+        loaders: list[State] = []
         for rank in range(self._engine.world):
-            place = _digests_of(folder, rank)
-            written |= _Written.validate_json(place.read_bytes())
-            place.unlink()
+            path = _told_by(folder, rank)
+            told = _FromRank.model_validate_json(path.read_bytes())
+            written |= told.written
+            loaders.append(told.loader)
+            path.unlink()
         self.close()
-        savepoints.commit(folder, self._state_of(now.standing()), written)
+        savepoints.commit(folder, self._state_of(now.standing(), loaders), written)
         self._tidying = threading.Thread(target=self._tidy, args=(now.step,))
         self._tidying.start()
 
@@ -131,5 +143,5 @@ class ScratchKeeper:
             self._asked_at = time.monotonic()
 
 
-def _digests_of(folder: Path, rank: int) -> Path:
-    return folder / f"written-by-{rank}.json"
+def _told_by(folder: Path, rank: int) -> Path:
+    return folder / f"told-by-{rank}.json"

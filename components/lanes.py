@@ -1,10 +1,13 @@
-"""One lane of a streamed Hugging Face dataset: its documents as an endless run of tokens.
+"""Lanes of a streamed Hugging Face dataset: its documents as an endless run of tokens each.
 
     <|bos|> document <|endoftext|> <|bos|> document <|endoftext|> …
 
 A lane has the dataset's shards l, l + lanes, … or, where these do not divide, every lanes-th
 document. Its state is the dataset's position before the oldest document not yet given out whole,
 and the tokens of it that were given.
+
+Shape suffixes used in this file:
+    B batch
 """
 
 import copy
@@ -14,10 +17,13 @@ from dataclasses import dataclass
 
 import datasets
 import numpy as np
+import torch
 from datasets.distributed import split_dataset_by_node
 
-from components.loader import LoaderError
+from components.loader import Contribution, LoaderError
 from components.order import Integers
+from components.shards import MAX_CONCEPTS
+from model.diffusion import Batch
 from model.tokenizer import Tokenizer
 
 _DOCUMENTS_AT_ONCE = 16
@@ -39,9 +45,9 @@ class Lane:
 
     def __init__(
         self, source: datasets.IterableDataset, tokenizer: Tokenizer, *,
-        text_column: str, lane: int, lanes: int,
+        name: str, text_column: str, lane: int, lanes: int,
     ) -> None:  # fmt: skip
-        self._source, self._tokenizer = source, tokenizer
+        self._source, self._tokenizer, self._name = source, tokenizer, name
         self._text_column, self._lane, self._lanes = text_column, lane, lanes
         self._held: deque[_Document] = deque()
         self._epoch, self._skip, self._n_held = 0, 0, 0
@@ -128,8 +134,8 @@ class Lane:
     def _next_epoch(self) -> None:
         if self._n_read == 0 and self._start is None:
             raise LoaderError(
-                f"lane {self._lane} of {self._lanes} of the dataset has no document; use fewer "
-                f"lanes or another split"
+                f"lane {self._lane} of {self._lanes} of the source {self._name!r} has no document; "
+                f"use fewer lanes or another split"
             )
         self._epoch += 1
         self._open(None)
@@ -138,7 +144,49 @@ class Lane:
         text = found.get(self._text_column)
         if not isinstance(text, str):
             raise LoaderError(
-                f"the dataset has no text in column {self._text_column!r}; its "
-                f"columns are {sorted(found)}: set text_column"
+                f"the source {self._name!r} has no text in column {self._text_column!r}; its "
+                f"columns are {sorted(found)}: set its text_column"
             )
         return text
+
+
+class Lanes:
+    """A rank's lanes of one source, as batches of windows of which no chunk is known."""
+
+    def __init__(self, lanes: Mapping[int, Lane], length: int) -> None:
+        self._lanes, self._length = lanes, length
+
+    def batch(self, lane_B: Integers, sample_ids_B: Integers) -> Batch:
+        """The next window of each of these lanes, in this order where one comes twice."""
+        ids_BT = np.empty((len(lane_B), self._length), dtype=np.int64)
+        for lane in np.unique(lane_B).tolist():
+            now = lane_B == lane
+            ids_BT[now] = self._lanes[lane].windows(int(now.sum()), self._length)
+        return Batch(
+            ids_BT=torch.from_numpy(ids_BT),
+            chunk_BT=torch.full(ids_BT.shape, -1, dtype=torch.int64),
+            concepts_CM=torch.empty((0, MAX_CONCEPTS), dtype=torch.int64),
+            labelled_C=torch.empty(0, dtype=torch.bool),
+            sample_ids_B=torch.from_numpy(sample_ids_B),
+        )
+
+    def given(self, n_windows: int) -> Contribution:
+        """What so many windows, of all ranks' lanes, come to."""
+        return Contribution(n_windows, n_windows * self._length, epochs=None)
+
+    def state(self, lane: int) -> dict[str, object]:
+        """Where one lane stands."""
+        return self._lanes[lane].state()
+
+    def restore(self, lane: int, state: Mapping[str, object]) -> None:
+        """Put one lane where it stood."""
+        self._lanes[lane].restore(state)
+
+    def epoch(self) -> int:
+        """How often the rank's lanes were gone through, the least of them."""
+        return min(lane.epoch for lane in self._lanes.values())
+
+    def close(self) -> None:
+        """Stop reading."""
+        for lane in self._lanes.values():
+            lane.close()

@@ -24,6 +24,9 @@ from model.events import Events
 __all__ = ["Job", "optimise", "prevalences", "tokens_per_chunk", "write_checkpoint", "write_curve"]
 
 HISTORY_FILE = "history.json"
+SOURCES_FILE = "sources.json"
+"""What every source gave to all steps."""
+
 JOB_FILE = "job.json"
 CONCEPTS_FILE = "concepts.json"
 TOKENIZER_FILE = "tokenizer.json"
@@ -84,6 +87,7 @@ def write_checkpoint(
         "dtype": str(dtype(job.training.dtype)).removeprefix("torch."),
         "training": job.training.model_dump(mode="json"),
         "domain_weights": job.domain_weights,
+        "sources": json.loads((Path(job.folder) / SOURCES_FILE).read_text()),
         "earlier": dict(earlier),
     }
     (folder / "training.json").write_text(json.dumps(facts, indent=2) + "\n")

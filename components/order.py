@@ -106,7 +106,7 @@ class Single:
 
     def given(self, n_places: int, seed: int) -> list[Given]:
         """See Order."""
-        return [Given(n_places, _n_last(n_places, self.size, seed))]
+        return [Given(n_places, n_last(n_places, self.size, seed))]
 
 
 @dataclass(frozen=True)
@@ -208,12 +208,12 @@ class Mixture:
         for k, name in enumerate(self.names):
             size, whole = self.sizes[name], n_cycles * int(self.shares.quotas[k])
             some = endless(rest.element_N[rest.source_N == k], size, seed)
-            n_last = _n_last(whole, size, seed) + int((some == size - 1).sum())
-            found.append(Given(whole + len(some), n_last))
+            last = n_last(whole, size, seed) + int((some == size - 1).sum())
+            found.append(Given(whole + len(some), last))
         return found
 
 
-def _n_last(n_places: int, size: int, seed: int) -> int:
+def n_last(n_places: int, size: int, seed: int) -> int:
     """How often the last element of 0 … size−1 is among the first `n_places` of `endless`."""
     n_epochs, rest = divmod(n_places, size)
     return n_epochs + (rest > 0 and place_of(size, seed, n_epochs, size - 1) < rest)

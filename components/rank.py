@@ -3,14 +3,15 @@
 import json
 import os
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from components import builds, launch, lifted, loader, savepoints
+from components import builds, feeding, launch, lifted, savepoints
 from components.job import Job
 from components.keeper import ScratchKeeper
 from components.loader import Batches
-from components.optimisation import HISTORY_FILE, tokens_per_chunk
+from components.optimisation import HISTORY_FILE, SOURCES_FILE, tokens_per_chunk
 from components.savepoints import Savepoint
 from components.tokens import TokenStream
 from components.windows import asked_of, held_out
@@ -19,6 +20,7 @@ from model.curve import History
 from model.diffusion import Batch
 from model.endings import DivergedError, StoppedError
 from model.events import Event, Events
+from model.language_model import LanguageModel
 from model.starting import Start
 from model.train import fit
 from model.zero import ZeroEngine, close
@@ -29,26 +31,29 @@ def work(job: Job, events: Events) -> None:
     if os.environ["LOCAL_RANK"] == "0":  # the others wait for the same locks, until they are gone
         n_steps = job.training.n_steps
         builds.settle(builds.folder(), lambda said: events(Event(0, n_steps, message=said)))
-    stream = TokenStream(Path(job.tokens))
-    engine = ZeroEngine.started(beginning(job, stream), job.training, job.zero)
-    batches = loader.of_stream(
-        stream,
-        job.domain_weights,
-        length=job.training.length,
-        batch_sequences=job.training.batch_sequences,
-        seed=job.training.seed,
-        rank=engine.rank,
-        world=engine.world,
-    )
-    history = _kept(job, engine, batches, stream, events)
-    lm = engine.finished()
-    if engine.rank == 0:
-        folder = Path(job.folder)
-        checkpoint.save(lm, folder)
-        rows = [asdict(row) for row in history.rows]
-        record = {"rows": rows, "n_skipped": history.n_skipped}
-        (folder / HISTORY_FILE).write_text(json.dumps(record))
+    with ExitStack() as held:
+        stream = held.enter_context(
+            feeding.opened(Path(job.tokens), job.data, Path(job.folder) / feeding.CACHE_FOLDER)
+        )
+        engine = ZeroEngine.started(beginning(job, stream), job.training, job.zero)
+        batches = held.enter_context(feeding.fed(job, stream, rank=engine.rank, world=engine.world))
+        history = _kept(job, engine, batches, stream, events)
+        lm = engine.finished()
+        if engine.rank == 0:
+            _write(job, lm, history, batches)
     close()
+
+
+def _write(job: Job, lm: LanguageModel, history: History, batches: Batches) -> None:
+    """What the stage that started the ranks reads."""
+    folder = Path(job.folder)
+    checkpoint.save(lm, folder)
+    rows = [asdict(row) for row in history.rows]
+    record = {"rows": rows, "n_skipped": history.n_skipped}
+    (folder / HISTORY_FILE).write_text(json.dumps(record))
+    given = batches.accounting(job.training.n_steps)
+    sources = {name: asdict(given[name]) for name in sorted(given)}
+    (folder / SOURCES_FILE).write_text(json.dumps(sources))
 
 
 def _kept(
@@ -65,14 +70,16 @@ def _kept(
         return fit(engine, job.training, batch_at, valid, events, lifted=words)
     scratch = Path(job.scratch)
     start = Savepoint.at(Path(job.savepoint)) if job.savepoint else None
-    if start is not None and start.folder.is_relative_to(scratch):
+    # A branch of another run may shuffle anew, but a stream has no other way to a later step.
+    if start is not None and (start.folder.is_relative_to(scratch) or job.data.is_streamed):
         batches.restore(start.state.loader)
     keeper = ScratchKeeper(
         scratch,
         engine,
         job.training.saving,
         start,
-        lambda standing: job.state(standing, engine.world, batches.state(standing.step)),
+        batches.state,
+        lambda standing, loaders: job.state(standing, engine.world, loaders),
         events,
     )
     try:

@@ -4,6 +4,7 @@ from typing import ClassVar, Self
 
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
+from components.data_config import DataConfig
 from components.launch import RanksConfig
 from model.config import Config
 from model.train_config import AlphaConfig, NoiseConfig, ObjectiveConfig, TrainingConfig
@@ -29,6 +30,7 @@ class MidtrainConfig(Config):
         "ranks",
         "zero",
         *(f"training.{name}" for name in TrainingConfig.HOW),
+        *(f"data.{name}" for name in DataConfig.HOW),
     )
 
     training: TrainingConfig
@@ -37,6 +39,9 @@ class MidtrainConfig(Config):
     domain_weights: dict[str, PositiveFloat]
     """Share of each domain in every batch; they need not sum to 1. Code and reasoning were raised
     in the paper's mixture. Empty: the corpus as it is."""
+
+    data: DataConfig = DataConfig()
+    """Where batches come from, if not from the stage's tokens alone."""
 
     ranks: RanksConfig = RanksConfig()
     zero: ZeroConfig = ZeroConfig()
@@ -49,4 +54,12 @@ class MidtrainConfig(Config):
             raise ValueError(
                 f"mid-training ends teacher forcing, but alpha_known.last is {last}; set it to 0"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _batches_can_be_made(self) -> Self:
+        self.data.refuse_two_mixtures(self.domain_weights)
+        self.data.refuse_uneven(
+            batch_sequences=self.training.batch_sequences, ranks=self.ranks.ranks
+        )
         return self

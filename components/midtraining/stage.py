@@ -8,7 +8,7 @@ concept at its own words, and ask the network to notice and to say it. The optim
 import tempfile
 from pathlib import Path
 
-from components import contracts
+from components import contracts, feeding
 from components.library import known_concepts
 from components.midtraining.config import MidtrainConfig
 from components.optimisation import (
@@ -39,10 +39,12 @@ def midtrain(
     Goes on from the newest savepoint in `scratch`, if a killed attempt left one there.
     """
     contracts.verify(checkpoint, contracts.CHECKPOINT)
-    stream = TokenStream(tokens)
     network = LanguageModelConfig.model_validate_json((checkpoint / CONFIG).read_text())
-    _check(stream, network, checkpoint)
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        feeding.opened(tokens, config.data, Path(folder) / feeding.CACHE_FOLDER) as stream,
+    ):
+        _check(stream, network, checkpoint)
         job = Job(
             tokens=str(tokens),
             folder=folder,
@@ -52,6 +54,7 @@ def midtrain(
             training=config.training,
             lifted=str(lifted) if config.training.interleaving is not None else "",
             domain_weights=config.domain_weights,
+            data=config.data,
             validation_sequences=config.validation_sequences,
             zero=config.zero,
         )

@@ -8,9 +8,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from components import contracts
+from components import contracts, feeding
 from components.optimisation import Job, optimise, prevalences, write_checkpoint, write_curve
-from components.tokens import TokenStream
 from components.training.config import TrainConfig
 from model.events import Events, ignore
 
@@ -28,12 +27,14 @@ def train(
 
     Goes on from the newest savepoint in `scratch`, if a killed attempt left one there.
     """
-    stream = TokenStream(tokens)
     prevalence = prevalences(concepts)
-    network = config.network.language_model(
-        vocab_size=stream.vocab_size, n_known=len(prevalence), specials=stream.specials
-    )
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        feeding.opened(tokens, config.data, Path(folder) / feeding.CACHE_FOLDER) as stream,
+    ):
+        network = config.network.language_model(
+            vocab_size=stream.vocab_size, n_known=len(prevalence), specials=stream.specials
+        )
         job = Job(
             tokens=str(tokens),
             folder=folder,
@@ -42,6 +43,7 @@ def train(
             prevalence=prevalence,
             training=config.training,
             domain_weights=config.domain_weights,
+            data=config.data,
             validation_sequences=config.validation_sequences,
             zero=config.zero,
         )

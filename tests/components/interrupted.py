@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from components import savepoints
 from components.keeper import ScratchKeeper
+from components.loader import State
 from components.training_state import Topology, TrainingState
 from model.diffusion import Batch
 from model.engine import PlainEngine
@@ -67,13 +68,13 @@ def config(n_steps: int = 12, **changes: object) -> TrainingConfig:
     )
 
 
-def state_of(standing: Standing) -> TrainingState:
+def state_of(standing: Standing, loaders: Sequence[State]) -> TrainingState:
     return TrainingState(
         standing=standing,
         tokens=0,
         alpha_known=0.0,
         alpha_unknown=0.0,
-        loader={"step": standing.step},
+        loader=loaders[0],
         topology=TOPOLOGY,
         computes="tiny",
     )
@@ -130,7 +131,13 @@ def _train(folder: Path, wanted: TrainingConfig, moment: Moment | None) -> None:
             told.write("".join(found.passed_over))
         engine = PlainEngine(tiny.lm("cdlm", n_layers=1), wanted)
         keeper = ScratchKeeper(
-            scratch, engine, wanted.saving, found and found.savepoint, state_of, hear
+            scratch,
+            engine,
+            wanted.saving,
+            found and found.savepoint,
+            lambda step: {"step": step},
+            state_of,
+            hear,
         )
         history = fit(engine, wanted, batch_at, [tiny.batch(6, seed=99)], keeper=keeper)
         keeper.close()

@@ -48,7 +48,7 @@ def keep(job: Job, scratch: Path, step: int, *, permanent: bool = False) -> Save
     folder = savepoints.attempt(scratch, step, permanent=permanent)
     savepoints.begin(folder)
     (folder / "tensors").write_bytes(bytes(step))
-    state = job.state(Progress(step=step).standing(), 1, {})
+    state = job.state(Progress(step=step).standing(), 1, [{"step": step}])
     return savepoints.commit(folder, state, {})
 
 
