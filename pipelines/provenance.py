@@ -205,6 +205,8 @@ ROWS: tuple[_Row, ...] = (
              "*.seed", "*.seeds", "*.dtype", "*.compiled", "*.validations",
              "*.validation_sequences",
              "*.log_every", "*.patience_non_finite", "*.tell_seconds", "*.saving.*",
-             "*.gradient_norms_every", "*.continue_from", "*.evaluation_batch_sequences"),
+             "*.gradient_norms_every", "*.continue_from", "*.evaluation_batch_sequences",
+             "*.data.location", "*.data.storage.*", "*.data.ahead", "*.data.recent_bytes",
+             "*.data.lanes"),
 )  # fmt: skip
 """Everything that is known, by the order of a recipe."""
