@@ -5,6 +5,9 @@
     MIDTRAINING   the four mixtures that were compared (§10, appendix N), by what they are rich in
     NEMOTRON      the three kinds of web text that were compared (appendix N.1)
 
+    hub_sources(…)     a corpus of a mixture, to be labelled and packed: what the recipes do
+    streamed(…)        the same mixture tokenised while it is read: no concept is known of its text
+
 The paper prints neither the shares nor the mixtures: it names the sources, says that mathematics
 and code came to little more than 1e11 tokens, and which mixture won. The numbers are our choice.
 """
@@ -14,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.corpus.config import HubSource
+from components.data_config import DataConfig, StreamedSource
 
 Mixture = Literal["maths_heavy", "balanced", "code_augmented", "code_only"]
 Nemotron = Literal["real", "synthetic", "mixed"]
@@ -140,4 +144,19 @@ def hub_sources(*wanted: tuple[Mapping[str, float], float]) -> tuple[HubSource, 
             max_bytes=round(min(n, DATASETS[domain].available_tokens) * BYTES_PER_TOKEN),
         )
         for domain, n in n_tokens.items()
+    )
+
+
+def streamed(shares: Mapping[str, float], *, lanes: int) -> DataConfig:
+    """The data sets of a mixture as the `data` of a training config, in place of `domain_weights`.
+
+    For the families without concepts, and beside a labelled corpus: nothing is packed or labelled.
+    """
+    return DataConfig(
+        sources={
+            domain: StreamedSource(path=DATASETS[domain].name, name=DATASETS[domain].subset)
+            for domain in shares
+        },
+        weights=dict(shares),
+        lanes=lanes,
     )

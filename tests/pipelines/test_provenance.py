@@ -3,9 +3,29 @@
 import pytest
 
 from components.corpus.config import HubSource
+from components.job import Job
+from components.training.config import TrainConfig
+from model.tokenizer import SpecialIds
 from pipelines import provenance, recipes, sources
 from pipelines.recipe import Recipe
 
+SPECIALS = SpecialIds(
+    **{
+        f"{name}_id": k
+        for k, name in enumerate(
+            (
+                "eos",
+                "pad",
+                "bos",
+                "end_of_chunk",
+                "mask",
+                "start_header",
+                "end_header",
+                "end_of_turn",
+            )
+        )
+    }
+)
 LARGE = ("small", "one_b", "steerling_8b")
 KINDS = ("paper", "release", "team's blog", "our choice: ")
 
@@ -66,3 +86,36 @@ def test_text_of_a_source_is_its_share_of_the_tokens_or_all_there_is():
     web, reference = sources.hub_sources(({"web": 3.0, "reference": 1.0}, 1e11))
     assert web.max_bytes == round(0.75 * 1e11 * sources.BYTES_PER_TOKEN)
     assert reference.max_bytes == round(3.7e9 * sources.BYTES_PER_TOKEN)
+
+
+@pytest.mark.parametrize("name", ["one_b", "steerling_8b"])
+def test_the_data_sets_and_weights_of_a_recipe_are_a_mixture_that_a_job_accepts(name):
+    recipe = recipes.named(name)
+    for stage in (recipe.training, recipe.midtraining):
+        ranks, shares = stage.ranks.ranks, stage.domain_weights
+        data = sources.streamed(shares, lanes=ranks)
+        told = {**stage.model_dump(), "domain_weights": {}, "data": data.model_dump()}
+        config = type(stage).model_validate(told)
+        job = Job(
+            tokens="tokens", folder="folder", start_from="", prevalence=(),
+            network=recipe.training.network.language_model(
+                vocab_size=recipe.packing.vocab_size, n_known=1, specials=SPECIALS
+            ),
+            training=config.training, domain_weights=config.domain_weights, data=config.data,
+            validation_sequences=config.validation_sequences, zero=config.zero,
+        )  # fmt: skip
+        again = Job.model_validate_json(job.model_dump_json()).data
+        assert again.weights == shares
+        named = {domain: (one.path, one.name) for domain, one in again.sources.items()}
+        assert named == {d: (sources.DATASETS[d].name, sources.DATASETS[d].subset) for d in shares}
+
+
+def test_a_recipe_is_mixed_by_domains_or_by_sources_and_lanes_must_fit_its_ranks():
+    stage = recipes.named("one_b").training
+    data = sources.streamed(stage.domain_weights, lanes=12)
+    with pytest.raises(ValueError, match=r"data.sources has .* and domain_weights has"):
+        TrainConfig.model_validate({**stage.model_dump(), "data": data.model_dump()})
+    with pytest.raises(ValueError, match=r"12 lanes cannot be shared by 8 ranks.*try lanes=8 and"):
+        TrainConfig.model_validate(
+            {**stage.model_dump(), "domain_weights": {}, "data": data.model_dump()}
+        )
