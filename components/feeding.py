@@ -17,14 +17,13 @@ from components.contracts import ContractError
 from components.data_config import DataConfig, PackedSource, StreamedSource
 from components.job import Job
 from components.loader import Batches, Loader, Source
+from components.manifests import REMOTE
 from components.ranged import Place
 from components.recent import Recent
 from components.tokens import TokenStream
 
 CACHE_FOLDER = "cache"
 """Below a job's folder: small whole files of artifacts in S3."""
-
-_REMOTE = "s3://"
 
 
 @contextmanager
@@ -95,7 +94,7 @@ def _packed(
 def _read_at(location: str, digest: str, data: DataConfig, cache: Path) -> Iterator[TokenStream]:
     """The artifact with this digest, by ranges; the last ones that S3 sent stay in memory."""
     place: Place = store.place(location, data.storage, cache)
-    if location.startswith(_REMOTE) and data.recent_bytes:
+    if location.startswith(REMOTE) and data.recent_bytes:
         place = Recent(place, data.recent_bytes)
     try:
         stream = TokenStream(place)
@@ -114,7 +113,7 @@ def _has_to_wait(job: Job) -> bool:
     """Whether a batch comes from S3, or is tokenised when it is asked for."""
     packed = [one for one in job.data.sources.values() if isinstance(one, PackedSource)]
     locations = [one.location for one in packed] + [_location(Path(job.tokens), job.data)]
-    return job.data.is_streamed or any(one.startswith(_REMOTE) for one in locations)
+    return job.data.is_streamed or any(one.startswith(REMOTE) for one in locations)
 
 
 def _location(tokens: Path, data: DataConfig) -> str:

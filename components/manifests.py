@@ -14,6 +14,8 @@ from pydantic import NonNegativeInt, ValidationError
 from model.config import Config
 
 MANIFEST_FILE = "manifest.json"
+REMOTE = "s3://"
+"""How a location begins that is no folder."""
 
 
 class ContractError(ValueError):
@@ -33,7 +35,7 @@ class Manifest(Config):
     contract: str
     version: str
     location: str
-    """Folder of the files; `.` in the folder's own manifest."""
+    """Folder or `s3://bucket/prefix` of the files; `.` in the folder's own manifest."""
 
     rows: NonNegativeInt
     files: dict[str, FileDigest]
@@ -96,6 +98,12 @@ def overall(manifest: Manifest) -> str:
 
 def check_files(folder: Path, manifest: Manifest, again: str) -> None:
     """Raise ContractError unless every file of a folder is as its manifest promises."""
+    if manifest.location.startswith(REMOTE):
+        raise ContractError(
+            f"{folder} has the manifest alone: the files of this {manifest.contract} lie at "
+            f"{manifest.location}, and only training and mid-training read tokens there. Copy them "
+            f"into a folder, and name that as the location"
+        )
     for name, expected in manifest.files.items():
         path = folder / name
         if not path.is_file():

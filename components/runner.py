@@ -225,10 +225,7 @@ class _Run:
         records.write_stage(self.record, self.settings.run_folder)
 
     def _input_folders(self, name: str) -> Path | list[Path]:
-        folders = []
-        for manifest in self.inputs[name]:
-            contracts.verify(Path(manifest.location), contracts.ALL[manifest.contract])
-            folders.append(Path(manifest.location))
+        folders = [self.store.opened(manifest) for manifest in self.inputs[name]]
         return folders if self.is_list[name] else folders[0]
 
 

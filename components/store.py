@@ -5,6 +5,7 @@
     <root>/stages/<stage>/<key>/made.json       when, where and from what it was made
     <root>/attempts/<stage>-<key>-…/            being written; removed when the attempt ends
     <root>/leases/<stage>-<key>                 locked by the one process that may write that key
+    <root>/elsewhere/<digest>/                  manifests alone of artifacts in S3
     <root>/scratch/<stage>-<lineage>/           outlives failed attempts: savepoints of long stages
 
 A reader sees the old state or the new one: an attempt becomes the artifact by one rename.
@@ -23,10 +24,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from components import contracts
+from components import contracts, manifests
 from components.contracts import Contract, ContractError, Manifest
 from components.keys import StageKey
-from components.manifests import MANIFEST_FILE
+from components.manifests import MANIFEST_FILE, REMOTE
 from components.provenance import MADE_FILE, Provenance
 from components.ranged import FolderPlace, Head, Place, S3Place
 from components.retries import InterruptedTransferError, StorageError, advice, tried
@@ -113,6 +114,20 @@ class Store:
         _sync_folder(target.parent)
         return {name: _located(target / name, contract) for name, contract in outputs.items()}
 
+    def opened(self, manifest: Manifest) -> Path:
+        """The verified folder of an artifact; of one in S3, a folder with its manifest alone.
+
+        Stages that read by ranges find in it where the files lie (`components.feeding`).
+        """
+        if not manifest.location.startswith(REMOTE):
+            folder = Path(manifest.location)
+            contracts.verify(folder, contracts.ALL[manifest.contract])
+            return folder
+        folder = self.root / "elsewhere" / manifest.digest[:KEY_CHARS]
+        folder.mkdir(parents=True, exist_ok=True)
+        manifests.put(manifest, folder)
+        return folder
+
     def _nearest(self, key: StageKey) -> str:
         """What differs from the latest committed run of the same stage."""
         others = sorted(
@@ -168,23 +183,24 @@ def place(location: str, storage: StorageConfig, cache: Path) -> Place:
 
     Small whole files of the latter are kept in `cache`. Raises StorageError where keys are missing.
     """
-    if not location.startswith("s3://"):
+    if not location.startswith(REMOTE):
         return FolderPlace(Path(location))
-    bucket, _, prefix = location.removeprefix("s3://").partition("/")
+    bucket, _, prefix = location.removeprefix(REMOTE).partition("/")
     return S3Place(S3Bucket(bucket, storage), prefix, cache, storage)
 
 
-def send(folder: Path, contract: Contract, location: str, storage: StorageConfig) -> None:
+def send(folder: Path, contract: Contract, location: str, storage: StorageConfig) -> Manifest:
     """Copy a verified artifact to `s3://bucket/prefix`, its manifest last: until then, none is
-    there."""
+    there. Returns the manifest that says where it lies now."""
     manifest = contracts.verify(folder, contract)
-    bucket_name, _, prefix = location.removeprefix("s3://").partition("/")
+    bucket_name, _, prefix = location.removeprefix(REMOTE).partition("/")
     bucket = S3Bucket(bucket_name, storage)
     try:
         for name in (*manifest.files, MANIFEST_FILE):
             tried(partial(bucket.put, f"{prefix}/{name}", folder / name), storage)
     finally:
         bucket.close()
+    return manifest.model_copy(update={"location": location})
 
 
 class S3Bucket:

@@ -13,7 +13,7 @@ from model.train_config import SavingConfig
 from model.zero import ZeroEngine
 from tests.components import interrupted
 from tests.components.interrupted import Moment
-from tests.components.ranked_runs import go, job, rows
+from tests.components.ranked_runs import go, job, left, rows
 from tests.components.written_tokens import write_tokens
 
 pytestmark = pytest.mark.chaos
@@ -31,11 +31,6 @@ MOMENTS = [
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
     return write_tokens(tmp_path_factory.mktemp("stream") / "tokens")
-
-
-def left(folder):
-    """Curve, a row a step, and weights."""
-    return (folder / "history.json").read_text(), (folder / "weights.safetensors").read_bytes()
 
 
 def test_twenty_kills_at_random_moments_change_nothing(tokens, tmp_path):

@@ -53,3 +53,8 @@ def rows(folder):
 
 def ranks_rows(folder):
     return [row["nll_nats"] for row in rows(folder)]
+
+
+def left(folder):
+    """Curve, a row a step, and weights."""
+    return (folder / "history.json").read_text(), (folder / "weights.safetensors").read_bytes()

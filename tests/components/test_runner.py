@@ -144,6 +144,19 @@ def test_an_input_edited_after_it_was_written_is_refused(tmp_path, tags, setting
         run_label(tmp_path, tags, settings, n=1)
 
 
+def test_an_input_in_s3_comes_as_its_manifest_alone_and_a_stage_that_reads_folders_says_so(
+    tmp_path, tags, settings
+):
+    manifest = contracts.Manifest.model_validate_json(Path(tags.path).read_text())
+    remote = manifest.model_copy(update={"location": "s3://corpus/tags"})
+    Path(tags.path).write_text(remote.model_dump_json())
+    folder = store.Store(settings.store_root).opened(remote)
+    assert [path.name for path in folder.iterdir()] == ["manifest.json"]
+    assert contracts.manifest_of(folder) == remote
+    with pytest.raises(ContractError, match="files of this Tags lie at s3://corpus/tags, and only"):
+        run_label(tmp_path, tags, settings, n=1)
+
+
 def test_a_failed_stage_leaves_its_traceback_and_no_half_artifact(tmp_path, settings):
     with pytest.raises(ValueError, match="n is 7"):
         run_stage(

@@ -1,5 +1,6 @@
 """The token stream from a real S3 server."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,15 @@ import pytest
 
 from components import contracts, loader, store
 from components.contracts import ContractError
+from components.data_config import DataConfig
 from components.retries import StorageError
 from components.storage import StorageConfig
 from components.tokens import TokenStream
+from components.training.stage import train
+from tests.components import fed_job
 from tests.components.packed import packed
 from tests.components.seaweed import KEY, SECRET, server
+from tests.components.small_training import train_config
 from tests.components.test_shards import TEXTS, same
 
 BUCKET = "corpus"
@@ -36,9 +41,7 @@ def storage(address, monkeypatch):
 
 
 def sent(folder: Path, storage, prefix):
-    location = f"s3://{BUCKET}/{prefix}"
-    store.send(folder, contracts.TOKENS, location, storage)
-    return location
+    return store.send(folder, contracts.TOKENS, f"s3://{BUCKET}/{prefix}", storage).location
 
 
 @pytest.mark.parametrize("shard_tokens", [20, 1000])
@@ -53,6 +56,27 @@ def test_batches_from_s3_are_those_from_the_folder(storage, tmp_path, shard_toke
     for step in (5, 6):
         assert same(there.batch(step), here.batch(step))
     place.close()
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_a_stage_that_reads_s3_writes_the_bytes_of_one_that_reads_the_folder(
+    storage, tmp_path, ahead
+):
+    tokens = fed_job.write_tokens(tmp_path)
+    location = sent(tokens, storage, f"trained/{ahead}")
+    remote = DataConfig(location=location, storage=storage, ahead=ahead)
+    alone = tmp_path / "manifest alone"
+    alone.mkdir()
+    shutil.copy(tokens / "manifest.json", alone)
+    written = []
+    for folder, data in ((tokens, DataConfig()), (alone, remote)):
+        outputs = [tmp_path / f"{folder.name} {name}" for name in ("checkpoint", "curve")]
+        for path in outputs:
+            path.mkdir()
+        config = train_config(ranks=2).model_copy(update={"data": data})
+        train(folder, tmp_path / "corpus/concepts", *outputs, config)
+        written.append([contracts.manifest_of(path).digest for path in outputs])
+    assert written[0] == written[1]
 
 
 def test_a_shard_replaced_in_s3_is_refused_with_both_digests(storage, tmp_path):
