@@ -7,7 +7,7 @@ Tokens in S3 are never copied whole: a batch asks for its windows' ranges, and t
 asked for while a step runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from components.ahead import Ahead
 from components.contracts import ContractError
 from components.data_config import DataConfig, PackedSource, StreamedSource
 from components.job import Job
-from components.loader import Batches, Loader, Source
+from components.loader import Batches, Loader, LoaderError, Source
 from components.manifests import REMOTE
 from components.ranged import Place
 from components.recent import Recent
@@ -67,6 +67,7 @@ def _mixture(job: Job, stream: TokenStream, held: ExitStack, *, rank: int, world
         else:
             packed.append(Source(name, _packed(source, stream, data, cache, held)))
     loader.check_tokenizers([Source("the stage's tokens", stream), *packed])
+    _check_library(stream, packed)
     if not datasets:
         return Loader(
             packed, data.weights, length=training.length, seed=training.seed,
@@ -80,6 +81,18 @@ def _mixture(job: Job, stream: TokenStream, held: ExitStack, *, rank: int, world
         length=training.length, seed=training.seed, batch_sequences=training.batch_sequences,
         rank=rank, world=world,
     )  # fmt: skip
+
+
+def _check_library(stream: TokenStream, packed: Sequence[Source]) -> None:
+    """Concept ids are rows of a library: those of another would teach other concepts."""
+    for source in packed:
+        if source.stream.library_digest != stream.library_digest:
+            raise LoaderError(
+                f"the source {source.name!r} is labelled with the library "
+                f"{source.stream.library_digest[:12]}…, the stage's tokens with "
+                f"{stream.library_digest[:12]}…: their concept ids mean "
+                f"different concepts. Pack it with labels of this run's library"
+            )
 
 
 def _packed(

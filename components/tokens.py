@@ -94,6 +94,9 @@ class TokenStream:
         self.tokenizer = Tokenizer(self.tokenizer_path)
         self.vocab_size = int(str(facts["vocab_size"]))
         self.block = int(str(facts["block"]))
+        self.library_digest = str(facts.get("library_digest", ""))
+        """Of the concept library behind the concept ids; empty: said by nobody."""
+
         self.bounds = _bounds(facts["splits"])
         self.shards = listed(facts)
         """The parts of the stream; none where all of it is in `stream.npy`."""

@@ -51,6 +51,7 @@ def pack(
     facts = {
         "vocab_size": tokenizer.vocab_size,
         "block": config.block,
+        "library_digest": contracts.json_file(concepts, "library.json")["digest"],
         **_counts(spans),
         "shards": [shard.model_dump() for shard in written],
     }

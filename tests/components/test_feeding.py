@@ -2,14 +2,13 @@
 
 import json
 import os
-import re
+import shutil
 import signal
 import threading
 from multiprocessing import get_context
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 from components import contracts, savepoints, store
 from components.contracts import ContractError
@@ -267,17 +266,20 @@ def test_a_packed_source_of_another_vocabulary_is_refused(tokens, tmp_path):
         pass
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"weights": {"own": 1.0}}, "sources are ['own', 'tales'], but weights are given for"),
-        ({"weights": {"own": 1.0, "tales": 1e-5}}, "weights {'tales': 1e-05} are less than half"),
-        ({"sources": {"own": {"kind": "packed", "location": "x"}}}, "digest ''; give the `digest`"),
-    ],
-)
-def test_a_mixture_that_cannot_be_is_refused_when_it_is_written(dataset, changes, said):
-    with pytest.raises(ValidationError, match=re.escape(said)):
-        mixture(dataset, **changes)
+def test_a_packed_source_with_the_labels_of_another_library_is_refused(tokens, tmp_path):
+    other = shutil.copytree(tokens, tmp_path / "other")
+    facts = {**contracts.json_file(other, "tokens.json"), "library_digest": "another"}
+    (other / "tokens.json").write_text(json.dumps(facts))
+    digest = contracts.seal(other, contracts.TOKENS, contracts.manifest_of(tokens).rows).digest
+    source = PackedSource(location=str(other), digest=digest)
+    data = DataConfig(sources={"more": source}, weights={"more": 1.0})
+    ours = TokenStream(tokens).library_digest[:12]
+    said = f"source 'more' is labelled with the library another…, the stage's tokens with {ours}…"
+    with (
+        pytest.raises(LoaderError, match=said),
+        fed(fed_job.job(tokens, tmp_path / "job", data)),
+    ):
+        pass
 
 
 def test_a_savepoint_of_another_mixture_is_refused_with_both_weights(tokens, dataset, tmp_path):
