@@ -105,8 +105,8 @@ class Client:
         with ThreadPoolExecutor(len(self._lanes)) as pool:
             working = [pool.submit(work, lane) for lane in self._lanes]
             try:
-                for lane_done in working:
-                    lane_done.result()
+                for lane in working:
+                    lane.result()
             finally:  # a failure or Ctrl-C ends the other lanes after the answer they wait for
                 stop.set()
 

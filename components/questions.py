@@ -5,12 +5,14 @@ digest is the name under which the answer is kept (answers.py).
 """
 
 import json
+import re
 from dataclasses import dataclass
 
 from components.endpoints import LocalModel, RemoteModel
 
 Request = dict[str, object]
 
+_MARK = re.compile(r"<(?=\s*/?\s*passage)", re.IGNORECASE)
 _BYTES_PER_TOKEN = 3
 """Fewer than most tokenizers have, so that a rate is not exceeded before the count is known."""
 
@@ -58,6 +60,11 @@ def request_of(prompt: Prompt, config: LocalModel | RemoteModel) -> Request:
         schema = {"name": "answer", "schema": json.loads(prompt.schema)}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
     return request
+
+
+def as_data(passage: str) -> str:
+    """A passage between marks that it cannot hold itself: data, whatever it tells the model."""
+    return f"<passage>\n{_MARK.sub('‹', passage)}\n</passage>"
 
 
 def opening(prompt: Prompt) -> Prompt:
