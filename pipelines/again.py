@@ -31,7 +31,8 @@ from pipelines.resources import LARGE, place
 COMPONENTS: dict[str, BaseComponent] = {
     "ingest": ingest, "check": check, "chunk": atlas.chunk, "embed": atlas.embed,
     "tag": atlas.tag, "canonicalise": atlas.canonicalise, "learn": atlas.learn,
-    "annotate": atlas.annotate, "pack": pack, "lift": lift, "train": train, "midtrain": midtrain,
+    "annotate": atlas.annotate, "judge": atlas.judge, "pack": pack, "lift": lift, "train": train,
+    "midtrain": midtrain,
     "evaluate": evaluate, "measure": measure, "fit": fit, "build": build, "attribute": attribute,
     "steer": steer, "converse": converse, "finetune": finetune, "promote": promote,
     "report": report,

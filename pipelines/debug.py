@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
+from components.atlas.judging_config import JudgeConfig
 from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
@@ -28,6 +29,7 @@ from components.gates.config import (
     TokenBounds,
 )
 from components.index.config import BuildConfig
+from components.judging_config import EmbeddingJudgeConfig
 from components.launch import RanksConfig
 from components.midtraining.config import NOISE, OBJECTIVE, MidtrainConfig
 from components.packing.config import LiftConfig, PackConfig
@@ -115,6 +117,7 @@ def debug() -> Recipe:
             n_steps=30, n_unlabelled=64, min_prevalence=0.05, max_prevalence=0.3
         ),
         labelling=AnnotateConfig(),
+        judging=JudgeConfig(judge=EmbeddingJudgeConfig(encoder="hashing")),
         packing=PackConfig(vocab_size=384, block=16),
         lift=LiftConfig(min_support=2),
         training=TrainConfig(

@@ -1,6 +1,7 @@
 """The recipe `demo`: real text of five domains, tagged by a language model, a small network."""
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
+from components.atlas.judging_config import JudgeConfig
 from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
@@ -16,6 +17,7 @@ from components.evaluation.config import EvaluateConfig
 from components.finetuning.config import ANSWER_NOISE, ANSWER_OBJECTIVE, FinetuneConfig
 from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
+from components.judging_config import EmbeddingJudgeConfig
 from components.launch import RanksConfig
 from components.midtraining.config import NOISE, OBJECTIVE, MidtrainConfig
 from components.packing.config import LiftConfig, PackConfig
@@ -107,6 +109,7 @@ def demo() -> Recipe:
         ),
         annotator=LearnConfig(),
         labelling=AnnotateConfig(),
+        judging=JudgeConfig(judge=EmbeddingJudgeConfig(encoder=_ENCODER)),
         packing=PackConfig(vocab_size=4_096, block=32),
         lift=LiftConfig(min_support=4),
         training=TrainConfig(network=_NETWORK, training=_TRAINING, ranks=_RANKS),

@@ -10,7 +10,7 @@ from kfp import dsl
 from kfp.dsl.graph_component import GraphComponent
 from kfp.dsl.pipeline_channel import PipelineChannel
 
-from components.atlas.component import annotate, canonicalise, chunk, embed, learn, tag
+from components.atlas.component import annotate, canonicalise, chunk, embed, judge, learn, tag
 from components.attribution.component import attribute
 from components.corpus.component import converse, ingest
 from components.evaluation.component import evaluate
@@ -39,6 +39,7 @@ class Atlas:
     documents: PipelineChannel
     chunks: PipelineChannel
     vectors: PipelineChannel
+    tags: PipelineChannel
     concepts: PipelineChannel
     annotator: PipelineChannel
     labels: PipelineChannel
@@ -94,6 +95,7 @@ def lifecycle(recipe: Recipe) -> GraphComponent:
             curve=pretrained.outputs["curve"], midtraining_curve=midtrained.outputs["curve"],
             scores=scored.outputs["scores"], fit=law, attributions=attributions,
             steering=steered.outputs["steering"], version=version.outputs["version"],
+            judged=_judged(recipe, atlas, settings),
             config=recipe.report.model_dump_json(), settings=settings,
             **_finetuned(recipe, atlas, checkpoint, settings),
         )  # fmt: skip
@@ -145,9 +147,20 @@ def _atlas(recipe: Recipe, settings: str) -> Atlas:
     place(labelled, SMALL)
     labels = labelled.outputs["labels"]
     return Atlas(
-        documents, chunks, vectors, concepts, annotator, labels, documents_checked,
+        documents, chunks, vectors, tags, concepts, annotator, labels, documents_checked,
         _checked(recipe, labels, settings),
     )  # fmt: skip
+
+
+def _judged(recipe: Recipe, atlas: Atlas, settings: str) -> PipelineChannel:
+    """What a judge says of tags, concepts and labels."""
+    judged = judge(
+        documents=atlas.documents, chunks=atlas.chunks, tags=atlas.tags, concepts=atlas.concepts,
+        labels=atlas.labels, checked=atlas.labels_checked,
+        config=recipe.judging.model_dump_json(), settings=settings,
+    )  # fmt: skip
+    place(judged, SMALL)
+    return judged.outputs["judged"]
 
 
 def _packed(recipe: Recipe, atlas: Atlas, settings: str) -> Packed:

@@ -58,7 +58,7 @@ def one_b() -> Recipe:
         gates=scale.GATES, chunking=scale.CHUNKING, embedding=scale.EMBEDDING,
         tagging=scale.tagging(n_train=2_000_000, n_held_out=20_000),
         library=scale.library((20_000, 40_000, 60_000, 80_000)),
-        annotator=scale.LEARN, labelling=scale.LABELLING,
+        annotator=scale.LEARN, labelling=scale.LABELLING, judging=scale.JUDGING,
         packing=PackConfig(vocab_size=65_536, block=64), lift=scale.LIFT,
         training=TrainConfig(
             network=_NETWORK, training=_TRAINING, domain_weights=sources.PRETRAINING,

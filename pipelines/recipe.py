@@ -5,6 +5,7 @@ from typing import Self
 from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
+from components.atlas.judging_config import JudgeConfig
 from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig
@@ -15,6 +16,7 @@ from components.evaluation.config import EvaluateConfig
 from components.finetuning.config import FinetuneConfig
 from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
+from components.judging_config import EmbeddingJudgeConfig
 from components.midtraining.config import MidtrainConfig
 from components.packing.config import LiftConfig, PackConfig
 from components.registry.config import PromoteConfig
@@ -54,6 +56,7 @@ class Recipe(Config):
     library: CanonicaliseConfig
     annotator: LearnConfig
     labelling: AnnotateConfig
+    judging: JudgeConfig
     packing: PackConfig
     lift: LiftConfig
     training: TrainConfig
@@ -90,6 +93,8 @@ class Recipe(Config):
             *conversations,
             *_ENCODER_PACKAGES.get(self.embedding.encoder, ()),
         ]
+        if isinstance(self.judging.judge, EmbeddingJudgeConfig):
+            needed += _ENCODER_PACKAGES.get(self.judging.judge.encoder, ())
         tagging, naming = self.tagging, self.library.naming
         asks_local_model = (
             tagging.tagger == "language_model" and isinstance(tagging.language_model, LocalModel)

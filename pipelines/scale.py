@@ -4,6 +4,7 @@ Their text comes from the hub (`pipelines.sources`), their tags from a served la
 """
 
 from components.atlas.config import ChunkConfig, EmbedConfig, TagConfig
+from components.atlas.judging_config import JudgeConfig
 from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
@@ -12,6 +13,7 @@ from components.endpoints import RemoteModel
 from components.evaluation.config import EvaluateConfig
 from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
+from components.judging_config import LanguageModelJudgeConfig
 from components.packing.config import LiftConfig
 from components.steering.config import SteerConfig
 from model.sampling_config import SamplingConfig
@@ -28,6 +30,10 @@ EMBEDDING = EmbedConfig(encoder=ENCODER, n_workers=8)
 LIFT = LiftConfig(min_support=20)
 LEARN = LearnConfig(n_steps=20_000, n_unlabelled=4_096, min_prevalence=1e-5)
 LABELLING = AnnotateConfig()
+_JUDGE = LANGUAGE_MODEL.model_copy(update={"name": "meta-llama/Llama-3.3-70B-Instruct"})
+"""Of another family than the tagger, which would like its own words best."""
+
+JUDGING = JudgeConfig(judge=LanguageModelJudgeConfig(language_model=_JUDGE), n_pairs=1_000)
 LENGTH = 4_096
 SAMPLING = SamplingConfig(n_new=256, temperature=0.7, top_p=0.9, repetition_penalty=1.1)
 EVALUATION = EvaluateConfig(length=LENGTH, embedder=ENCODER, batch_sequences=4)

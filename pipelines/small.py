@@ -58,7 +58,7 @@ def small() -> Recipe:
         gates=scale.GATES, chunking=scale.CHUNKING, embedding=scale.EMBEDDING,
         tagging=scale.tagging(n_train=200_000, n_held_out=5_000),
         library=scale.library((4_000, 6_000, 8_000, 10_000)),
-        annotator=scale.LEARN, labelling=scale.LABELLING,
+        annotator=scale.LEARN, labelling=scale.LABELLING, judging=scale.JUDGING,
         packing=PackConfig(vocab_size=32_768, block=64), lift=scale.LIFT,
         training=TrainConfig(
             network=_NETWORK, training=_TRAINING, domain_weights=sources.PRETRAINING,

@@ -73,7 +73,7 @@ def steerling_8b() -> Recipe:
         gates=scale.GATES, chunking=scale.CHUNKING, embedding=scale.EMBEDDING,
         tagging=scale.tagging(n_train=44_000_000, n_held_out=100_000),
         library=scale.library((10_000, 20_000, 40_000, 60_000, 80_000)),
-        annotator=scale.LEARN, labelling=scale.LABELLING,
+        annotator=scale.LEARN, labelling=scale.LABELLING, judging=scale.JUDGING,
         packing=PackConfig(vocab_size=100_281, block=64), lift=scale.LIFT,
         training=TrainConfig(
             network=_NETWORK, training=_TRAINING, domain_weights=sources.PRETRAINING,

@@ -1,4 +1,4 @@
-"""The KFP faces of Atlas: chunk, embed, tag, canonicalise, learn, annotate."""
+"""The KFP faces of Atlas: chunk, embed, tag, canonicalise, learn, annotate, judge."""
 
 from kfp import dsl
 from kfp.dsl import Input, Output
@@ -11,6 +11,7 @@ from components.artifacts import (
     Documents,
     GateReport,
     Labels,
+    Scores,
     Tags,
     Vectors,
 )
@@ -99,3 +100,19 @@ def annotate(
 
     run_stage(annotate, {"vectors": vectors, "annotator": annotator}, [], labels,
               AnnotateConfig.model_validate_json(config), settings)  # fmt: skip
+
+
+@dsl.component(base_image=images.CPU, install_kfp_package=False)
+def judge(
+    documents: Input[Documents], chunks: Input[Chunks], tags: Input[Tags],
+    concepts: Input[Concepts], labels: Input[Labels], checked: Input[GateReport],
+    judged: Output[Scores], config: str, settings: str,
+) -> None:  # fmt: skip
+    """Judge a sample of what was said about chunks."""
+    from components.atlas.judging import judge
+    from components.atlas.judging_config import JudgeConfig
+    from components.runner import run_stage
+
+    inputs = {"documents": documents, "chunks": chunks, "tags": tags, "concepts": concepts,
+              "labels": labels}  # fmt: skip
+    run_stage(judge, inputs, [checked], judged, JudgeConfig.model_validate_json(config), settings)

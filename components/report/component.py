@@ -13,6 +13,7 @@ def report(
     midtraining_curve: Input[artifacts.Curve], scores: Input[artifacts.Scores],
     fit: Input[artifacts.ScalingFit], attributions: Input[artifacts.Attributions],
     steering: Input[artifacts.SteeringReport], version: Input[artifacts.ModelVersion],
+    judged: Input[artifacts.Scores],
     report: Output[artifacts.Report], page: Output[HTML], config: str, settings: str,
     finetuning: Input[artifacts.Scores] | None = None,
 ) -> None:  # fmt: skip
@@ -25,6 +26,7 @@ def report(
     inputs = {"documents": documents, "concepts": concepts, "labels": labels, "curve": curve,
               "midtraining_curve": midtraining_curve, "scores": scores, "fit": fit,
               "attributions": attributions, "steering": steering, "version": version,
+              "judged": judged,
               "finetuning": [] if finetuning is None else [finetuning]}  # fmt: skip
     run_stage(tell, inputs, [], report, ReportConfig.model_validate_json(config), settings)
     show(report.path, page.path)

@@ -27,6 +27,7 @@ from components.report import (
     steered,
     traces,
 )
+from components.report import judged as judgement
 from components.report.config import ReportConfig
 from components.report.inputs import Curve, Scores, as_json, manifest, read_curve, read_scores
 
@@ -34,7 +35,7 @@ from components.report.inputs import Curve, Scores, as_json, manifest, read_curv
 def report(
     documents: Path, concepts: Path, labels: Path, curve: Path, midtraining_curve: Path,
     scores: Path, fit: Path, attributions: Path, steering: Path, version: Path,
-    finetuning: Sequence[Path], written: Path, config: ReportConfig,
+    judged: Path, finetuning: Sequence[Path], written: Path, config: ReportConfig,
 ) -> None:  # fmt: skip
     """Write `report.html` for people and `report.json` for programs.
 
@@ -44,7 +45,7 @@ def report(
         "documents": documents, "concepts": concepts, "labels": labels,
         "curve": curve, "midtraining curve": midtraining_curve, "scores": scores,
         "scaling fit": fit, "attributions": attributions, "steering": steering,
-        "model version": version,
+        "model version": version, "judged": judged,
     }  # fmt: skip
     if finetuning:
         inputs["fine-tuning scores"] = finetuning[0]
@@ -59,6 +60,7 @@ def report(
         corpus.section(documents),
         library.section(concepts, labels, config),
         making.section(concepts),
+        judgement.section(read_scores(judged)),
         learning.section(phases, measured),
         measures.section(measured),
         *([finetuned.section(read_scores(finetuning[0]))] if finetuning else []),

@@ -29,6 +29,7 @@ def write(folder: Path) -> dict[str, Path]:
         "documents": _documents, "concepts": _concepts, "labels": _labels, "curve": _curve,
         "midtraining_curve": _midtraining, "scores": _scores, "fit": _fit,
         "attributions": _attributions, "steering": _steering, "version": _version,
+        "judged": _judged,
     }  # fmt: skip
     paths = {}
     for name, make in makers.items():
@@ -50,6 +51,20 @@ def write_finetuning(folder: Path) -> Path:
     (folder / "scores.json").write_text(json.dumps(scores))
     contracts.seal(folder, contracts.SCORES)
     return folder
+
+
+def _judged(folder: Path) -> None:
+    score = {"n": 9, "n_of": "documents", "condition": "interpretation", "note": MARKUP}
+    values = {"judge_auc": 0.875, "judge_calibration_error": 0.03125}
+    for number, name in enumerate(("tags", "concepts", "labels"), start=1):
+        for suffix, value in (("", 0.5), ("_shuffled", 0.125), ("_acceptable", 0.75)):
+            values[f"judged_{name}{suffix}"] = value + number / 64
+    scores = {
+        name: {**score, "value": value, "low": value - 0.25, "high": value + 0.25, "unit": "share"}
+        for name, value in values.items()
+    }
+    (folder / "scores.json").write_text(json.dumps(scores))
+    contracts.seal(folder, contracts.SCORES)
 
 
 def _documents(folder: Path) -> None:

@@ -42,7 +42,8 @@ def test_every_part_of_the_run_has_its_section(told):
     page = (told / "report.html").read_text()
     sections = re.findall(r'<section id="(\w+)">', page)
     assert sections == [
-        "corpus", "library", "making", "learning", "scores", "finetuning", "traces", "steering",
+        "corpus", "library", "making", "judged", "learning", "scores", "finetuning", "traces",
+        "steering",
         "scaling", "cost", "lineage",
     ]  # fmt: skip
     assert set(re.findall(r'<a href="#(\w+)">', page)) == set(sections)
@@ -75,6 +76,7 @@ def test_markup_in_titles_texts_names_and_notes_is_shown_as_text(told):
         "4.00 × 10¹²",  # FLOPs of both phases
         "[4.365, 4.635]",  # the interval of the held-out loss
         "unigram",
+        "its AUC is 0.88 [0.625, 1.125]",  # what the judge is worth
         "Voyage 0",  # a traced text
         "literature-source · CC0-1.0",  # source and licence of a similar training chunk
         "3 sizes: a vertex has no interval",  # the caveat of the scaling fit
