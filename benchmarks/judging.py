@@ -4,8 +4,9 @@
 
 A gold set has columns `doc_id`, `text` and `labels` (names of concepts). Of each document one label
 is drawn and one concept that it was not given: half of the pairs are right. One half of the
-documents, by the hash of their names, is fitted to, the other measured. With several gold sets the
-curve is fitted to all, and measured on each as well. `--write` puts it into `calibrations.json`.
+documents, by the hash of their names, is fitted to, the other measured. The curve is fitted to the
+first gold set and measured on every one: what it says of the others is how far it carries to other
+text and other names. `--write` puts it into `calibrations.json`.
 
 Labels are incomplete, so some pairs that count as wrong are right: the AUC is a lower bound.
 
@@ -62,11 +63,10 @@ def pairs_of(gold: Path, encoder: Embedder, n_documents: int = _MOST_DOCUMENTS) 
 
 
 def report(found: Calibration, gold: list[Pairs], encoder: Embedder) -> list[str]:
-    """Lines for a person: over all held-out documents, then by gold set."""
+    """Lines for a person, one a gold set."""
     lines = [
         f"{encoder.name}: probability = 1 / (1 + exp(-({found.slope:.2f} cosine "
         f"{found.intercept:+.2f}))), fitted to {found.n_pairs_fitted} pairs of {found.fitted_on}",
-        f"  all held out: AUC {_shown(found.auc)}, calibration error {_shown(found.error)}",
     ]
     for each in gold:
         probability_N = found.probability(each.held_out.cosine_N)
@@ -86,19 +86,6 @@ def _labelled(cosine: list[np.ndarray], first: int, last: int) -> Labelled:
     )
 
 
-def _joined(parts: list[Labelled]) -> Labelled:
-    """Pairs of several gold sets as one: no two share a document."""
-    documents, first = [], 0
-    for part in parts:
-        documents.append(part.document_N + first)
-        first += int(part.document_N.max()) + 1
-    return Labelled(
-        np.concatenate([part.cosine_N for part in parts]),
-        np.concatenate([part.applies_N for part in parts]),
-        np.concatenate(documents),
-    )
-
-
 def _shown(score: Score) -> str:
     return f"{score.value:.3f} ({score.low:.3f}–{score.high:.3f}, n = {score.n} {score.n_of})"
 
@@ -115,10 +102,9 @@ def main() -> None:
     options = asked.parse_args()
     encoder = embedding.load(options.encoder)
     gold = [pairs_of(path, encoder) for path in options.gold]
-    found = calibration.fit(
-        _joined([each.to_fit for each in gold]), _joined([each.held_out for each in gold]),
-        encoder, " and ".join(each.name for each in gold),
-    )  # fmt: skip
+    first, *others = gold
+    elsewhere = {each.name: each.held_out for each in others}
+    found = calibration.fit(first.to_fit, first.held_out, elsewhere, encoder, first.name)
     print("\n".join(report(found, gold, encoder)))
     if options.write:
         known = json.loads(calibration.FILE.read_text()) if calibration.FILE.exists() else {}

@@ -12,6 +12,7 @@ Shape suffixes: N pairs   G documents   Q groups by probability   W weighting (b
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,8 @@ class Calibration(Config):
     n_pairs_fitted: int
     auc: Score
     error: Score
+    error_elsewhere: dict[str, Score]
+    """The same on labels of other kinds, which the curve was not fitted to."""
 
     def probability(self, cosine_N: NDArray[np.floating]) -> Floats:
         """That a person would say it applies."""
@@ -78,14 +81,21 @@ def calibrated(encoder: Embedder) -> Calibration:
     return found
 
 
-def fit(to_fit: Labelled, held_out: Labelled, encoder: Embedder, fitted_on: str) -> Calibration:
-    """The curve of most likelihood, measured on the held-out pairs."""
+def fit(
+    to_fit: Labelled, held_out: Labelled, elsewhere: Mapping[str, Labelled], encoder: Embedder,
+    fitted_on: str,
+) -> Calibration:  # fmt: skip
+    """The curve of most likelihood, measured on held-out pairs and on those from elsewhere."""
     slope, intercept = _logistic(to_fit.cosine_N, to_fit.applies_N)
-    found_N = np.asarray(expit(slope * held_out.cosine_N + intercept), dtype=np.float64)
+
+    def measured(pairs: Labelled) -> Score:
+        return error(np.asarray(expit(slope * pairs.cosine_N + intercept)), pairs)
+
     return Calibration(
         encoder_digest=encoder.digest, slope=slope, intercept=intercept, fitted_on=fitted_on,
         n_pairs_fitted=len(to_fit.cosine_N),
-        auc=ranking(found_N, held_out), error=error(found_N, held_out),
+        auc=ranking(slope * held_out.cosine_N, held_out), error=measured(held_out),
+        error_elsewhere={name: measured(pairs) for name, pairs in elsewhere.items()},
     )  # fmt: skip
 
 

@@ -54,6 +54,8 @@ def judge(
     if reader.calibration is not None:
         found["judge_auc"] = reader.calibration.auc
         found["judge_calibration_error"] = reader.calibration.error
+        for name, error in reader.calibration.error_elsewhere.items():
+            found[f"judge_calibration_error_on_{name}"] = error
     text = {name: score.model_dump() for name, score in found.items()}
     (scores / "scores.json").write_text(json.dumps(text, indent=1, allow_nan=False) + "\n")
     contracts.seal(scores, contracts.SCORES)

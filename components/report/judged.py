@@ -8,6 +8,7 @@ _SHOWN = {
     "tags": "tags of the tagger", "concepts": "concepts its tags stand for",
     "labels": "labels of the annotator",
 }  # fmt: skip
+_ELSEWHERE = "judge_calibration_error_on_"
 
 
 def section(scores: Scores) -> Section:
@@ -36,11 +37,16 @@ def _worth(scores: Scores) -> str:
     if not scores.has("judge_auc"):
         return "The judge is a language model. How far people agree with it was not measured here."
     auc, error = scores.by_name["judge_auc"], scores.by_name["judge_calibration_error"]
+    elsewhere = "".join(
+        f", on {name.removeprefix(_ELSEWHERE)} {score.value:.2f}"
+        for name, score in scores.by_name.items()
+        if name.startswith(_ELSEWHERE)
+    )
     return (
         f"The judge is a cosine, made a probability on pairs that people labelled: on others of "
         f"these its AUC is {auc.value:.2f} {interval(auc.low, auc.high)} and its calibration error "
-        f"{error.value:.2f} {interval(error.low, error.high)} (n = {auc.n} {auc.n_of}). Tags that "
-        f"the same encoder found unlike their chunk were dropped before, so it is a lenient judge."
+        f"{error.value:.2f} {interval(error.low, error.high)} (n = {auc.n} {auc.n_of}){elsewhere}. "
+        f"Tags that the same encoder found unlike their chunk were dropped before, so it is a lenient judge."
     )
 
 

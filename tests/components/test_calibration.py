@@ -19,12 +19,17 @@ def drawn(seed: int, n: int, slope: float, intercept: float) -> Labelled:
 
 def test_the_curve_that_made_the_labels_is_recovered_and_calibrated() -> None:
     found = calibration.fit(
-        drawn(0, 8_000, 12, -3), drawn(1, 1_000, 12, -3), HashingEmbedder(), "made-up pairs"
+        drawn(0, 8_000, 12, -3),
+        drawn(1, 1_000, 12, -3),
+        {"rarer": drawn(3, 1_000, 12, -6)},
+        HashingEmbedder(),
+        "made-up pairs",
     )
     assert (found.slope, found.intercept) == pytest.approx((12, -3), rel=0.1)
     assert found.error.value < 0.05
     assert found.error.low < found.error.value < found.error.high
     assert found.error.n == 500
+    assert found.error_elsewhere["rarer"].low > 0.1
 
 
 def test_probabilities_off_by_a_tenth_have_an_error_of_a_tenth() -> None:
