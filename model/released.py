@@ -149,7 +149,8 @@ def main(arguments: list[str] | None = None) -> int:
     exporting = commands.add_parser(
         "export", help="write a checkpoint of a training run in the released format",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="for example:\n  python -m model.released export checkpoint released --dtype bfloat16",
+        epilog="for example:\n"
+        "  python -m model.released export checkpoint released --dtype bfloat16",
     )  # fmt: skip
     exporting.add_argument("checkpoint", type=Path, help="folder that training wrote")
     exporting.add_argument("folder", type=Path, help="where the released checkpoint goes")
