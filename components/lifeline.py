@@ -23,7 +23,12 @@ LAUNCHER_PID = "CLEARSTORY_LAUNCHER_PID"
 def follow(name: str, then: Callable[[], None]) -> None:
     """Do `then`, in a thread, when the process named by this variable is gone; unset: nothing."""
     if name in os.environ:
-        threading.Thread(target=_wait, args=(int(os.environ[name]), then), daemon=True).start()
+        follow_process(int(os.environ[name]), then)
+
+
+def follow_process(pid: int, then: Callable[[], None]) -> None:
+    """Do `then`, in a thread, when this process is gone."""
+    threading.Thread(target=_wait, args=(pid, then), daemon=True).start()
 
 
 def end_at_once() -> None:
