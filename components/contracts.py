@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from components import manifests
+from components import manifests, parts
 from components.manifests import (
     MANIFEST_FILE,
     ContractError,
@@ -27,7 +27,7 @@ from components.manifests import (
 
 __all__ = ["ALL", "Contract", "ContractError", "Manifest", "json_file", "manifest_of"]
 
-ROWS_FILE = "rows.parquet"
+ROWS_FILE = parts.ROWS_FILE
 _ROWS_PER_GROUP = 20_000
 
 
@@ -77,8 +77,9 @@ CONCEPTS = Contract(
 )  # fmt: skip
 ANNOTATOR = Contract("Annotator", "1.0.0", "learn", None, ("head.safetensors", "annotator.json"))
 LABELS = Contract(
-    "Labels", "1.0.0", "annotate", _columns(chunk_id=_I64, concept_id=_I32, score=_F32)
-)
+    "Labels", "1.1.0", "annotate", _columns(chunk_id=_I64, concept_id=_I32, score=_F32),
+    ("labels.json",),
+)  # fmt: skip
 LIFTED_WORDS = Contract(
     "LiftedWords", "1.0.0", "lift",
     _columns(concept_id=_I32, token_id=_I32, log_odds=_F32, support=_I64),
@@ -231,18 +232,21 @@ def check_whole(manifest: Manifest, contract: Contract, where: str) -> None:
 
 def read(folder: Path, contract: Contract) -> pa.Table:
     """The whole table of a verified artifact."""
-    verify(folder, contract)
-    _check_schema(folder, contract)
-    return pq.read_table(folder / ROWS_FILE)
+    return parts.read(_parts(folder, contract))
 
 
 def stream(folder: Path, contract: Contract, rows: int) -> Iterator[dict[str, list]]:  # type: ignore[type-arg]
     """The table of a verified artifact in batches of at most `rows`, as columns of values."""
-    verify(folder, contract)
-    _check_schema(folder, contract)
-    with pq.ParquetFile(folder / ROWS_FILE) as parquet:
-        for batch in parquet.iter_batches(batch_size=rows):
-            yield batch.to_pydict()
+    for batch in parts.stream(_parts(folder, contract), rows):
+        yield batch.to_pydict()
+
+
+def _parts(folder: Path, contract: Contract) -> list[Path]:
+    """The parts of a verified artifact's table, each with the contract's columns."""
+    found = parts.paths(folder, verify(folder, contract).files)
+    for path in found:
+        _check_schema(path, contract)
+    return found
 
 
 def _grouped(
@@ -271,17 +275,17 @@ def _required(contract: Contract) -> tuple[str, ...]:
     return contract.files if contract.schema is None else (ROWS_FILE, *contract.files)
 
 
-def _check_schema(folder: Path, contract: Contract) -> None:
-    found = pq.read_schema(folder / ROWS_FILE)
+def _check_schema(path: Path, contract: Contract) -> None:
+    found = pq.read_schema(path)
     if set(found.names) != set(_schema(contract).names):
-        raise ContractError(_wrong_columns(folder, contract, found.names))
+        raise ContractError(_wrong_columns(path, contract, found.names))
     wrong = {
         field.name: str(found.field(field.name).type)
         for field in _schema(contract)
         if found.field(field.name).type != field.type
     }
     if wrong:
-        raise ContractError(f"{folder} is not {contract}: columns of another type {wrong}.")
+        raise ContractError(f"{path} is not {contract}: columns of another type {wrong}.")
 
 
 def _wrong_columns(folder: Path, contract: Contract, found: list[str]) -> str:

@@ -10,9 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from components import contracts
+from components import contracts, parts
 from components.contracts import ContractError
 from components.gates.config import CheckConfig
 from components.gates.page import report_page
@@ -42,7 +41,7 @@ def check(artifact: Path, report: Path, config: CheckConfig) -> int:
             f"gates exist for {', '.join(CONTRACTS_WITH_A_SUITE)}."
         )
     manifest = contracts.verify(artifact, contract)
-    table = pq.read_table(artifact / contracts.ROWS_FILE)
+    table = parts.read(parts.paths(artifact, manifest.files))
     checked = shape.sheets(table, contract.schema)
     findings = validate(checked, config.n_bad_rows)
     if all(finding.passed for finding in findings):

@@ -12,6 +12,7 @@ class ChunkLabels:
 
     def __init__(self, labels: Path, concepts: Path, n_chunks: int, max_concepts: int) -> None:
         table = contracts.read(labels, contracts.LABELS)
+        _refuse_another_library(labels, concepts)
         chunk_N = table.column("chunk_id").to_numpy()
         concept_N = table.column("concept_id").to_numpy()
         score_N = table.column("score").to_numpy()
@@ -29,6 +30,17 @@ class ChunkLabels:
         start, end = self._starts[chunk_id], self._starts[chunk_id + 1]
         found: list[int] = self._concepts[start : min(end, start + self._max_concepts)].tolist()
         return found
+
+
+def _refuse_another_library(labels: Path, concepts: Path) -> None:
+    made_with = contracts.json_file(labels, "labels.json")["library_digest"]
+    library = contracts.json_file(concepts, "library.json")["digest"]
+    if made_with != library:
+        raise contracts.ContractError(
+            f"{labels} was labelled with library {str(made_with)[:12]}…, but {concepts} is "
+            f"{str(library)[:12]}…: its ids mean other concepts. Run `clearstory rerun --from "
+            f"learn`."
+        )
 
 
 def _refuse_strangers(noun: str, strangers: np.ndarray, labels: Path, concepts: Path) -> None:

@@ -8,13 +8,14 @@ import pytest
 
 from components import artifacts, chunks, contracts
 from components.contracts import ContractError
+from tests.components.written_labels import write_labels
 
 LABEL = {"chunk_id": 0, "concept_id": 3, "score": 0.5}
 
 
 @pytest.fixture
 def labels(tmp_path: Path) -> Path:
-    contracts.write([LABEL, {**LABEL, "chunk_id": 1}], tmp_path, contracts.LABELS)
+    write_labels([LABEL, {**LABEL, "chunk_id": 1}], tmp_path)
     return tmp_path
 
 
@@ -27,10 +28,10 @@ def test_rows_come_back_as_they_were_written(labels):
 def test_the_digest_depends_on_bytes_and_not_on_place(tmp_path, labels):
     other = tmp_path / "elsewhere"
     other.mkdir()
-    contracts.write([LABEL, {**LABEL, "chunk_id": 1}], other, contracts.LABELS)
+    write_labels([LABEL, {**LABEL, "chunk_id": 1}], other)
     changed = tmp_path / "changed"
     changed.mkdir()
-    contracts.write([LABEL], changed, contracts.LABELS)
+    write_labels([LABEL], changed)
     digest = contracts.manifest_of(labels).digest
     assert contracts.manifest_of(other).digest == digest
     assert contracts.manifest_of(changed).digest != digest
@@ -38,7 +39,7 @@ def test_the_digest_depends_on_bytes_and_not_on_place(tmp_path, labels):
 
 def test_rows_of_other_columns_are_refused_before_anything_is_sealed(tmp_path):
     with pytest.raises(ContractError, match=r"missing columns \['score'\].*annotate"):
-        contracts.write([{"chunk_id": 0, "concept_id": 3}], tmp_path, contracts.LABELS)
+        write_labels([{"chunk_id": 0, "concept_id": 3}], tmp_path)
     assert not (tmp_path / "manifest.json").exists()
 
 
@@ -56,7 +57,7 @@ def test_another_contract_is_refused_by_name(labels):
 def test_an_older_version_is_refused_with_both_versions(labels):
     manifest = json.loads((labels / "manifest.json").read_text())
     (labels / "manifest.json").write_text(json.dumps({**manifest, "version": "0.9.0"}))
-    with pytest.raises(ContractError, match=r"Labels@0\.9\.0; this code reads Labels@1\.0\.0"):
+    with pytest.raises(ContractError, match=r"Labels@0\.9\.0; this code reads Labels@1\.1\.0"):
         contracts.verify(labels, contracts.LABELS)
 
 
@@ -96,7 +97,7 @@ def test_sealing_needs_every_file_of_the_contract(tmp_path):
 
 def test_large_tables_are_streamed_in_row_groups(tmp_path):
     rows = ({**LABEL, "chunk_id": row} for row in range(20_001))
-    assert contracts.write(rows, tmp_path, contracts.LABELS) == 20_001
+    assert write_labels(rows, tmp_path) == 20_001
     assert pa.parquet.ParquetFile(tmp_path / "rows.parquet").num_row_groups == 2
 
 

@@ -8,6 +8,7 @@ from components import contracts, records
 from components.contracts import ContractError
 from components.records import StageRecord
 from components.run_folder import RunFolder
+from tests.components.written_labels import write_labels
 
 
 def _run(folder: Path, *tasks: str) -> Path:
@@ -15,9 +16,7 @@ def _run(folder: Path, *tasks: str) -> Path:
     for number, task in enumerate(tasks):
         artifact = folder / task
         artifact.mkdir(parents=True)
-        contracts.write(
-            [{"chunk_id": number, "concept_id": 0, "score": 0.5}], artifact, contracts.LABELS
-        )
+        write_labels([{"chunk_id": number, "concept_id": 0, "score": 0.5}], artifact)
         written = contracts.manifest_of(artifact).model_copy(update={"location": str(artifact)})
         record = StageRecord(
             task=task, stage=task, status="FINISHED", started=f"2026-01-01T00:00:0{number}",

@@ -14,6 +14,7 @@ from components.runner import GateError, run_stage
 from components.settings import Settings
 from model.config import Config
 from model.events import Event, Events
+from tests.components.written_labels import write_labels
 
 
 class NumberConfig(Config):
@@ -29,17 +30,17 @@ class Body:
 def label(tags: Path, labels: Path, config: NumberConfig) -> int:
     n_tags = contracts.read(tags, contracts.TAGS).num_rows
     rows = [{"chunk_id": row, "concept_id": config.n, "score": 1.0} for row in range(n_tags)]
-    return contracts.write(rows, labels, contracts.LABELS)
+    return write_labels(rows, labels)
 
 
 def gather(tags: list[Path], labels: Path, config: NumberConfig) -> int:
     rows = [{"chunk_id": row, "concept_id": config.n, "score": 1.0} for row in range(len(tags))]
-    return contracts.write(rows, labels, contracts.LABELS)
+    return write_labels(rows, labels)
 
 
 def shout(labels: Path, config: NumberConfig, events: Events) -> None:
     events(Event(step=3, total_steps=4, metrics={"nll_nats": 1.5}))
-    contracts.write([], labels, contracts.LABELS)
+    write_labels([], labels)
 
 
 def explode(labels: Path, config: NumberConfig) -> None:
@@ -275,7 +276,7 @@ def climb(labels: Path, config: NumberConfig, events: Events, scratch: Path) -> 
     if done < 2:
         raise KeyboardInterrupt(f"after step {done + 1}")
     events(Event(step=done, total_steps=3, message=f"went on after step {done}"))
-    contracts.write([], labels, contracts.LABELS)
+    write_labels([], labels)
 
 
 def test_scratch_outlives_a_killed_attempt_and_goes_after_the_commit(tmp_path, settings):

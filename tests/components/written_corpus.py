@@ -8,6 +8,7 @@ import numpy as np
 
 from components import contracts
 from components.library import freeze
+from tests.components.written_labels import write_labels
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def write_corpus(folder: Path, texts: Sequence[Text], n_concepts: int) -> Corpus
             start += len(chunk)
     contracts.write(documents, corpus.documents, contracts.DOCUMENTS)
     contracts.write(chunks, corpus.chunks, contracts.CHUNKS)
-    contracts.write(labels, corpus.labels, contracts.LABELS)
+    write_labels(labels, corpus.labels)
     _write_concepts(corpus.concepts, n_concepts)
     return corpus
 

@@ -9,8 +9,6 @@ import torch
 
 from components import annotators, contracts
 from components.annotators import Annotator, Calibration, Linear, Neighbours
-from components.atlas.labelling import annotate
-from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.learning import _risk, learn
 from components.atlas.learning_config import LearnConfig
 from components.hashing import HashingEmbedder
@@ -27,7 +25,7 @@ TOPICS = {
 def atlas(tmp_path: Path) -> dict[str, Path]:
     """30 chunks on three topics, of which 18 are tagged with their topic's word."""
     folders = {}
-    for name in ("chunks", "vectors", "tags", "concepts", "annotator", "labels"):
+    for name in ("chunks", "vectors", "tags", "concepts", "annotator"):
         folders[name] = tmp_path / name
         folders[name].mkdir()
     texts = [f"{words} {row}" for row in range(10) for words in TOPICS.values()]
@@ -71,10 +69,9 @@ def learned(atlas: dict[str, Path]) -> dict[str, Path]:
 
 def test_chunks_are_labelled_with_their_topic(atlas):
     learned(atlas)
-    annotate(atlas["vectors"], atlas["annotator"], atlas["labels"], AnnotateConfig(batch_chunks=7))
-    table = contracts.read(atlas["labels"], contracts.LABELS).to_pylist()
-    best = {row["chunk_id"]: row["concept_id"] for row in reversed(table)}
-    assert [best[row] for row in range(30)] == [row % 3 for row in range(30)]
+    vectors_ND = np.load(atlas["vectors"] / "vectors.npy").astype(np.float32)
+    found = annotators.load(atlas["annotator"]).label(vectors_ND)
+    assert [labels[0][0] for labels in found] == [row % 3 for row in range(30)]
 
 
 def test_the_three_annotators_are_compared_on_held_out_chunks(atlas):
@@ -85,14 +82,6 @@ def test_the_three_annotators_are_compared_on_held_out_chunks(atlas):
     assert evaluation["n_held_out_chunks"] == 4
     best = max(evaluation["annotators"].items(), key=lambda item: item[1]["mean_average_precision"])
     assert facts["kind"] == best[0]
-
-
-def test_vectors_of_another_encoder_are_refused(atlas):
-    learned(atlas)
-    (atlas["vectors"] / "encoder.json").write_text(json.dumps({"name": "x", "digest": "other"}))
-    contracts.seal(atlas["vectors"], contracts.VECTORS, rows=30)
-    with pytest.raises(contracts.ContractError, match=r"those of other.*rerun --from learn"):
-        annotate(atlas["vectors"], atlas["annotator"], atlas["labels"], AnnotateConfig())
 
 
 def test_thresholds_meet_the_prevalence_by_hand():

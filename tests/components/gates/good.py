@@ -119,6 +119,7 @@ def messages() -> list[Row]:
 FILES: dict[str, dict[str, object]] = {
     "Tags": {"sample.json": {"tagged": [0, 2, 3], "parse_failed": [1]}},
     "Concepts": {"library.json": {"n_concepts": 3}, "centroids.npy": np.zeros((3, 2), np.float32)},
+    "Labels": {"labels.json": {"library_digest": "l", "annotator_digest": "a", "n_chunks": 3}},
     "Tokens": {
         "stream.npy": np.arange(20, dtype=np.uint16), "tokenizer.json": {},
         "tokens.json": {

@@ -11,6 +11,7 @@ from components.packing.stage import pack
 from components.tokens import TokenStream
 from model.tokenizer import train
 from tests.components.written_corpus import Corpus, Text, write_corpus
+from tests.components.written_labels import write_labels
 
 CONFIG = PackConfig(vocab_size=264, block=4)
 TEXTS = [
@@ -108,7 +109,14 @@ def test_ids_take_two_bytes_while_the_vocabulary_fits(stream):
     assert np.load(stream.tokenizer_path.parent / "stream.npy").dtype == np.uint16
 
 
-def test_labels_of_another_library_are_refused(tmp_path):
+def test_labels_made_with_another_library_are_refused_though_their_ids_exist(tmp_path):
+    other = write_corpus(tmp_path / "corpus", TEXTS, n_concepts=3)
+    write_labels([], other.labels, library_digest="another")
+    with pytest.raises(contracts.ContractError, match=r"library another…, but .*made-up.*learn"):
+        packed(other, tmp_path / "tokens")
+
+
+def test_ids_beyond_the_library_are_refused(tmp_path):
     texts = [Text("one", "train", "prose", [("ab", {3: 0.5})])]
     corpus = write_corpus(tmp_path, texts, n_concepts=3)
     with pytest.raises(contracts.ContractError, match=r"concept ids \[3\].*another library"):

@@ -9,6 +9,7 @@ import numpy as np
 
 from components import contracts
 from components.library import freeze
+from tests.components.written_labels import write_labels
 
 MARKUP = '<script>alert("x")</script>'
 """Text that must never reach the page as markup: it is put wherever text comes from data."""
@@ -116,7 +117,7 @@ def _labels(folder: Path) -> None:
         for concept in range(len(NAMES))
         if (chunk * (concept + 2)) % 5 < 2
     ]
-    contracts.write(rows, folder, contracts.LABELS)
+    write_labels(rows, folder)
 
 
 def _curve(folder: Path, first: float = 7.0, last: float = 4.6, name: str = "train") -> None:
