@@ -2,6 +2,8 @@
 
     minilm-int8        all-MiniLM-L6-v2 from its package, 8-bit weights, no torch (paper §4: Atlas
                        embeds chunks, tags and concepts with one encoder)
+    static:FOLDER      a table learned from another encoder's vectors of the corpus: a hundred times
+                       as fast (components/static_encoder.py)
     hashing            words and their pieces hashed to signs: no download, for tests
     anything else      a sentence-transformers model, by name or by path
 
@@ -15,12 +17,15 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components import fetch, hashing
+from components import fetch, hashing, static_encoder
+
+if TYPE_CHECKING:  # encoders that are not used are not imported
+    from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
 Starts = NDArray[np.int64]
@@ -67,6 +72,8 @@ def load(name: str, n_workers: int = 2) -> Embedder:
         return hashing.HashingEmbedder()
     if name == MINILM:
         return MiniLM(n_workers)
+    if name.startswith(static_encoder.PREFIX):
+        return static_encoder.StaticEncoder(_folder(name))
     return SentenceTransformerEmbedder(name)
 
 
@@ -74,12 +81,7 @@ def word_pieces(name: str) -> WordPieces:
     """What counts lengths for the encoder of this name."""
     if name == hashing.NAME:
         return hashing.word_starts
-    from tokenizers import Tokenizer
-
-    if name == MINILM:
-        tokenizer = Tokenizer.from_file(str(_minilm_file(_MINILM_PIECES)))
-    else:
-        tokenizer = _sentence_transformer(name).tokenizer.backend_tokenizer
+    tokenizer = tokenizer_of(name)
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
@@ -88,6 +90,19 @@ def word_pieces(name: str) -> WordPieces:
         return np.array([start for start, _ in encoded.offsets], dtype=np.int64)
 
     return starts
+
+
+def tokenizer_of(name: str) -> "Tokenizer":
+    """The encoder's tokenizer, for whoever may change its settings."""
+    from tokenizers import Tokenizer
+
+    if name == hashing.NAME:
+        raise ValueError(f"encoder {name} has no vocabulary of word pieces; name {MINILM} instead")
+    if name == MINILM:
+        return Tokenizer.from_file(str(_minilm_file(_MINILM_PIECES)))
+    if name.startswith(static_encoder.PREFIX):
+        return Tokenizer.from_file(str(_folder(name) / static_encoder.TOKENIZER_FILE))
+    return _sentence_transformer(name).tokenizer.backend_tokenizer
 
 
 class MiniLM:
@@ -186,6 +201,10 @@ def _sentence_transformer(name: str):  # type: ignore[no-untyped-def]
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(name, device="cpu")
+
+
+def _folder(name: str) -> Path:
+    return Path(name.removeprefix(static_encoder.PREFIX))
 
 
 def _minilm_file(member: str) -> Path:

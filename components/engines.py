@@ -88,4 +88,4 @@ def _on_ray(piece: Piece, numbers: Sequence[int], n_workers: int) -> Iterator[in
         ray.data.DataContext.get_current().enable_progress_bars = False
         pieces = ray.data.from_items(list(numbers), override_num_blocks=len(numbers))
         done = pieces.map(one, concurrency=n_workers)
-        yield from (int(row["done"]) for row in done.iter_rows(prefetch_batches=0))
+        yield from (int(row["done"]) for row in done.iter_rows())
