@@ -84,6 +84,18 @@ class SteeringReport(dsl.Artifact):
     schema_title, schema_version = _of(contracts.STEERING_REPORT)
 
 
+class Study(dsl.Artifact):
+    schema_title, schema_version = _of(contracts.STUDY)
+
+
+class Answers(dsl.Artifact):
+    schema_title, schema_version = _of(contracts.ANSWERS)
+
+
+class StudyAnalysis(dsl.Artifact):
+    schema_title, schema_version = _of(contracts.STUDY_ANALYSIS)
+
+
 class ModelVersion(dsl.Artifact):
     schema_title, schema_version = _of(contracts.MODEL_VERSION)
 

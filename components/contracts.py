@@ -9,7 +9,6 @@ Versions are raised by hand when a column changes. docs/architecture.md shows th
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,31 +17,25 @@ import pyarrow.parquet as pq
 from components import manifests, parts
 from components.manifests import (
     MANIFEST_FILE,
+    ROWS_FILE,
+    Contract,
     ContractError,
     Manifest,
+    again,
+    check_kind,
+    check_whole,
     digest_of,
     json_file,
     manifest_of,
+    required,
 )
 
-__all__ = ["ALL", "Contract", "ContractError", "Manifest", "json_file", "manifest_of"]
+__all__ = [
+    "ALL", "Contract", "ContractError", "Manifest", "again", "check_kind", "check_whole",
+    "json_file", "manifest_of", "ROWS_FILE",
+]  # fmt: skip
 
-ROWS_FILE = parts.ROWS_FILE
 _ROWS_PER_GROUP = 20_000
-
-
-@dataclass(frozen=True)
-class Contract:
-    """Name, hand-written version, columns (None: no table) and the files that must be there."""
-
-    name: str
-    version: str
-    written_by: str
-    schema: pa.Schema | None = None
-    files: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.name}@{self.version}"
 
 
 def _columns(**kinds: pa.DataType) -> pa.Schema:
@@ -140,6 +133,26 @@ STEERING_REPORT = Contract(
     ),
     ("summary.json",),
 )  # fmt: skip
+STUDY = Contract(
+    "Study", "1.0.0", "draw",
+    _columns(
+        item_id=_STR, rater_id=_STR, position=_I32, place=_I32, concept_id=_I32, branch=_STR,
+        kind=_STR, name=_STR, words=pa.list_(_STR),
+    ),
+    ("study.json",), "clearstory study draw",
+)  # fmt: skip
+ANSWERS = Contract(
+    "Answers", "1.0.0", "collect",
+    _columns(
+        item_id=_STR, rater_id=_STR, concept_id=_I32, branch=_STR, kind=_STR, name=_STR,
+        rating=_I32,
+    ),
+    ("collected.json",), "clearstory study collect",
+)  # fmt: skip
+STUDY_ANALYSIS = Contract(
+    "StudyAnalysis", "1.0.0", "analyse", None, ("analysis.json", "analysis.html"),
+    "clearstory study analyse",
+)  # fmt: skip
 MODEL_VERSION = Contract("ModelVersion", "1.0.0", "promote", None, ("version.json", "card.md"))
 REPORT = Contract("Report", "1.0.0", "report", None, ("report.html", "report.json"))
 
@@ -148,7 +161,7 @@ ALL = {
     for contract in (
         DOCUMENTS, CHUNKS, VECTORS, TAGS, CONCEPTS, ANNOTATOR, LABELS, LIFTED_WORDS, MESSAGES,
         GATE_REPORT, TOKENS, CHECKPOINT, CURVE, SCORES, SCALING_FIT, INDEX, ATTRIBUTIONS,
-        STEERING_REPORT, MODEL_VERSION, REPORT,
+        STEERING_REPORT, STUDY, ANSWERS, STUDY_ANALYSIS, MODEL_VERSION, REPORT,
     )
 }  # fmt: skip
 """Every contract by name, in the order of the life cycle."""
@@ -181,7 +194,7 @@ def write_batches(tables: Iterable[pa.Table], folder: Path, contract: Contract) 
 
 def seal(folder: Path, contract: Contract, rows: int = 0) -> Manifest:
     """Make an artifact of the files in `folder`: digest each, write the manifest last."""
-    missing = [name for name in _required(contract) if not (folder / name).is_file()]
+    missing = [name for name in required(contract) if not (folder / name).is_file()]
     if missing:
         raise ContractError(f"{folder} cannot be sealed as {contract}: missing files {missing}.")
     files = {
@@ -203,31 +216,6 @@ def verify(folder: Path, contract: Contract) -> Manifest:
     manifests.check_files(folder, manifest, again(contract))
     check_whole(manifest, contract, str(folder))
     return manifest
-
-
-def again(contract: Contract) -> str:
-    """What a person does when an artifact can no longer be trusted."""
-    return f"Run `clearstory rerun --from {contract.written_by}` to make it again."
-
-
-def check_kind(manifest: Manifest, contract: Contract, where: str) -> None:
-    """Raise ContractError unless a manifest is of this contract and version."""
-    if manifest.contract != contract.name:
-        raise ContractError(f"{where} is {manifest.contract}, not {contract}. {again(contract)}")
-    if manifest.version != contract.version:
-        raise ContractError(
-            f"{where} is {contract.name}@{manifest.version}; this code reads {contract}. "
-            f"{again(contract)}"
-        )
-
-
-def check_whole(manifest: Manifest, contract: Contract, where: str) -> None:
-    """Raise ContractError unless a manifest lists the contract's files and is as it was sealed."""
-    missing = [name for name in _required(contract) if name not in manifest.files]
-    if missing or manifest.digest != manifests.overall(manifest):
-        raise ContractError(
-            f"{where}/{MANIFEST_FILE} was edited (missing {missing}). {again(contract)}"
-        )
 
 
 def read(folder: Path, contract: Contract) -> pa.Table:
@@ -269,10 +257,6 @@ def _schema(contract: Contract) -> pa.Schema:
     if contract.schema is None:
         raise ContractError(f"{contract} has no table; its files are {list(contract.files)}.")
     return contract.schema
-
-
-def _required(contract: Contract) -> tuple[str, ...]:
-    return contract.files if contract.schema is None else (ROWS_FILE, *contract.files)
 
 
 def _check_schema(path: Path, contract: Contract) -> None:

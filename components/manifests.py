@@ -7,19 +7,38 @@ It holds contract and version, the number of rows, and the size and SHA-256 of e
 import hashlib
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 from pydantic import NonNegativeInt, ValidationError
 
 from model.config import Config
 
 MANIFEST_FILE = "manifest.json"
+ROWS_FILE = "rows.parquet"
 REMOTE = "s3://"
 """How a location begins that is no folder."""
 
 
 class ContractError(ValueError):
     """A folder is not the artifact it should be. The message says what is wrong and the way out."""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Name, hand-written version, columns (None: no table) and the files that must be there."""
+
+    name: str
+    version: str
+    written_by: str
+    schema: pa.Schema | None = None
+    files: tuple[str, ...] = ()
+    command: str = ""
+    """What makes it, where that is no stage of a run."""
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
 
 
 class FileDigest(Config):
@@ -130,3 +149,34 @@ def check_digest(path: str, found: FileDigest, expected: FileDigest, again: str)
             f"{path} was changed after it was written: SHA-256 {found.sha256[:12]}…, the "
             f"manifest says {expected.sha256[:12]}…. {again}"
         )
+
+
+def again(contract: Contract) -> str:
+    """What a person does when an artifact can no longer be trusted."""
+    command = contract.command or f"clearstory rerun --from {contract.written_by}"
+    return f"Run `{command}` to make it again."
+
+
+def check_kind(manifest: Manifest, contract: Contract, where: str) -> None:
+    """Raise ContractError unless a manifest is of this contract and version."""
+    if manifest.contract != contract.name:
+        raise ContractError(f"{where} is {manifest.contract}, not {contract}. {again(contract)}")
+    if manifest.version != contract.version:
+        raise ContractError(
+            f"{where} is {contract.name}@{manifest.version}; this code reads {contract}. "
+            f"{again(contract)}"
+        )
+
+
+def check_whole(manifest: Manifest, contract: Contract, where: str) -> None:
+    """Raise ContractError unless a manifest lists the contract's files and is as it was sealed."""
+    missing = [name for name in required(contract) if name not in manifest.files]
+    if missing or manifest.digest != overall(manifest):
+        raise ContractError(
+            f"{where}/{MANIFEST_FILE} was edited (missing {missing}). {again(contract)}"
+        )
+
+
+def required(contract: Contract) -> tuple[str, ...]:
+    """The files that an artifact of this contract cannot be without."""
+    return contract.files if contract.schema is None else (ROWS_FILE, *contract.files)

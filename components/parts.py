@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROWS_FILE = "rows.parquet"
+from components.manifests import ROWS_FILE
+
 """The first part, which every table has."""
 
 
