@@ -9,9 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from components.manifests import ROWS_FILE
-
-"""The first part, which every table has."""
+from components.manifests import ROWS_FILE  # the first part, which every table has
 
 
 def name_of(part: int) -> str:
