@@ -15,7 +15,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 import numpy as np
@@ -43,14 +43,26 @@ def judge(
         "labels": lambda: _labels(labels, concepts),
     }
     sampled = {name: _drawn(stream(), config) for name, stream in given.items()}
-    wanted = {one.chunk_id for ones in sampled.values() for one in ones}
-    read = _read(documents, chunks, wanted)
+    for name, ones in list(sampled.items()):
+        sampled[f"{name}_shuffled"] = _shuffled(ones, _carried(given[name](), ones), config)
+    if empty := [name for name, ones in sampled.items() if not ones]:
+        raise ValueError(
+            f"there is nothing to judge of {', '.join(empty)}: chunks need a name each, and a name "
+            f"that they do not carry to compare with; a library of two concepts is the least"
+        )
+    read = _read(documents, chunks, {one.chunk_id for ones in sampled.values() for one in ones})
     reader = judges.judge_of(config.judge, events)
+    pairs = [
+        Pair(read[one.chunk_id].text, one.name, one.description, one.kind)
+        for ones in sampled.values()
+        for one in ones
+    ]
+    judged = iter(reader.scores(pairs))  # at once: what pairs share is read or encoded once
     found: Scores = {}
     for name, ones in sampled.items():
-        carried = _carried(given[name](), ones)
-        found |= _scores(name, ones, read, reader, config)
-        found |= _scores(f"{name}_shuffled", _shuffled(ones, carried, config), read, reader, config)
+        value_N = np.fromiter(islice(judged, len(ones)), np.float64)
+        doc_ids = [read[one.chunk_id].doc_id for one in ones]
+        found |= _scores(name, value_N, doc_ids, reader, config)
     if reader.calibration is not None:
         found["judge_auc"] = reader.calibration.auc
         found["judge_calibration_error"] = reader.calibration.error
@@ -151,22 +163,19 @@ def _all(documents: Path, chunks: Path) -> Iterator[tuple[int, _Chunk]]:
 
 
 def _scores(
-    name: str, ones: Sequence[_Given], read: Mapping[int, _Chunk], reader: Judge,
-    config: JudgeConfig,
-) -> Scores:  # fmt: skip
+    name: str, value_N: Floats, doc_ids: Sequence[str], reader: Judge, config: JudgeConfig
+) -> Scores:
     """Mean and acceptable share of those that the judge could score."""
-    pairs = [Pair(read[o.chunk_id].text, o.name, o.description, o.kind) for o in ones]
-    value_N = np.asarray(reader.scores(pairs), dtype=np.float64)
     scored_N = np.isfinite(value_N)
     if not scored_N.any():
         raise ValueError(
-            f"{reader.name} scored none of {len(pairs)} pairs of {name}; does it answer in JSON? "
+            f"{reader.name} scored none of {len(value_N)} pairs of {name}; does it answer in JSON? "
             f"Name another language model, or the judge of kind 'embedding'"
         )
-    documents = sorted({read[one.chunk_id].doc_id for one in ones})
-    group_N = np.asarray([documents.index(read[one.chunk_id].doc_id) for one in ones])[scored_N]
+    documents, group_N = np.unique(doc_ids, return_inverse=True)
+    group_N = group_N[scored_N]
     n_G = by_group(np.ones(len(group_N)), group_N, len(documents))
-    note = f"{len(group_N)} of {len(pairs)} pairs, judge: {reader.name}"
+    note = f"{len(group_N)} of {len(value_N)} pairs, judge: {reader.name}"
     scorer = Scorer(config.bootstrap_draws, config.seed)
 
     def mean_of(value_N: Floats, unit: str) -> Score:

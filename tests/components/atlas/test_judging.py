@@ -116,6 +116,13 @@ def test_a_judge_that_never_answers_stops_the_stage_with_a_way_out(
             judged(corpus, "judged", n_pairs=3, judge=judge_config)
 
 
+def test_a_library_of_one_concept_has_nothing_to_compare_with(corpus: Corpus) -> None:
+    labels = [{"chunk_id": at, "concept_id": 0, "score": 1.0} for at in range(len(WORDS))]
+    contracts.write(labels, corpus.labels, contracts.LABELS)
+    with pytest.raises(ValueError, match="nothing to judge of labels_shuffled.*two concepts"):
+        judged(corpus, "judged", **by_cosine())
+
+
 def test_a_shuffled_name_is_never_one_that_the_chunk_carries(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,8 +132,9 @@ def test_a_shuffled_name_is_never_one_that_the_chunk_carries(
     reader = Recording()
     monkeypatch.setattr(judges, "judge_of", lambda config, events: reader)
     judged(corpus, "judged", **by_cosine())
-    right, shuffled = reader.heard[-2:]
-    assert len(right) == len(shuffled) == len(WORDS)
+    heard = [pair for pair in reader.heard if pair.kind == "label"]
+    assert len(heard) == 2 * len(WORDS)
+    right, shuffled = heard[: len(WORDS)], heard[len(WORDS) :]
     first = {pair.name for pair in right if "liver" in pair.passage}
     assert first == {*WORDS[:-1]}
     assert {pair.name for pair in shuffled if "liver" in pair.passage} == {WORDS[-1]}
@@ -138,8 +146,8 @@ class Recording:
     name, unit, acceptable_from, calibration = "recording", "points", 0.5, None
 
     def __init__(self) -> None:
-        self.heard: list[list[Pair]] = []
+        self.heard: list[Pair] = []
 
     def scores(self, pairs: Sequence[Pair]) -> list[float]:
-        self.heard.append(list(pairs))
+        self.heard += pairs
         return [1.0] * len(pairs)
