@@ -3,6 +3,7 @@
 import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from components import llm
 from components.accounts import Account
 from components.answers import Answer
-from components.endpoints import RemoteModel
+from components.endpoints import LocalModel, RemoteModel
 from components.llm import EndpointError, Prompt
 from components.questions import request_of
 from tests.components.endpoint import Body, Raw, Reply, serving
@@ -282,3 +283,18 @@ def test_requests_keep_to_the_endpoints_rate() -> None:
     ):
         client.ask(questions(3))
     assert [round(seconds, -1) for seconds in waits] == [60, 120]
+
+
+def test_a_local_worker_reads_the_examples_by_themselves_before_each_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with serving(echo) as endpoint:
+        monkeypatch.setattr(llm, "serve_smollm2", lambda *sizes: nullcontext([endpoint.url]))
+        others = dataclasses.replace(PROMPT, shots=(("fish swim", '["fish"]'),))
+        with llm.connect(LocalModel()) as client:
+            client.ask([*questions(2), others])
+    asked = [body for _, body in endpoint.asked]
+    lasts = [body["messages"][-1]["content"] for body in asked]  # type: ignore[index]
+    assert lasts == ["", "question 0", "", "question 1", "", "dogs bark"]
+    assert [body["cache_prompt"] for body in asked] == [False, True, True, True, False, True]
+    assert client.ledger.paid.n_answers == 3

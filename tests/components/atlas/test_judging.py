@@ -119,7 +119,7 @@ def test_a_judge_that_never_answers_stops_the_stage_with_a_way_out(
 def test_a_library_of_one_concept_has_nothing_to_compare_with(corpus: Corpus) -> None:
     labels = [{"chunk_id": at, "concept_id": 0, "score": 1.0} for at in range(len(WORDS))]
     contracts.write(labels, corpus.labels, contracts.LABELS)
-    with pytest.raises(ValueError, match="nothing to judge of labels_shuffled.*two concepts"):
+    with pytest.raises(ValueError, match=r"nothing to judge of labels_shuffled.*two concepts"):
         judged(corpus, "judged", **by_cosine())
 
 
