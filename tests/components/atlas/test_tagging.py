@@ -16,6 +16,7 @@ from components.hashing import HashingEmbedder
 from model.events import Event, Events, ignore
 from tests.components.atlas.killed_tagging import killed_then_resumed
 from tests.components.endpoint import Body, Reply, serving
+from tests.components.languages import LANGUAGES
 from tests.components.written_corpus import Corpus, Text, write_corpus
 
 PASSAGES = [
@@ -259,3 +260,22 @@ def test_a_killed_run_asks_only_for_what_is_missing_and_makes_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_then_resumed(tmp_path, n_chunks=8, nth=6, monkeypatch=monkeypatch)
+
+
+def test_forty_languages_are_tagged_by_a_model_and_phrases_say_where_they_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passages = [" ".join(language.sentences) + " " for language in LANGUAGES]
+    corpus = written(tmp_path, monkeypatch, passages)
+
+    def first_word(number: int, body: Body) -> Reply:
+        return 200, json.dumps({"tags": [question(body).split("\n")[1].split()[0]]})
+
+    with serving(first_word) as endpoint:
+        config = by_model(endpoint.url, n_train=99, n_retries=0, fill_to=1, min_similarity=-1.0)
+        by_words = tags_of(tagged(corpus, "tags", config))
+    assert len(by_words) > 35  # a first word may be an article
+    phrases = TagConfig(tagger="phrases", encoder=hashing.NAME, n_train=99, n_held_out=0)
+    sample = json.loads((tagged(corpus, "phrases", phrases) / "sample.json").read_text())
+    assert sorted(sample["tagged"] + sample["untaggable"]) == list(range(len(LANGUAGES)))
+    assert LANGUAGES[sample["untaggable"][0]].name == "Amharic"
