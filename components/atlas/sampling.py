@@ -7,6 +7,7 @@ split is never tagged.
 Strata are source and domain; each gets its share of the sample, at least one chunk.
 """
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,11 +78,18 @@ def draw(documents: Path, chunks: Path, n_train: int, n_held_out: int, seed: int
 def shares(available: Sequence[int], n: int) -> list[int]:
     """`n` in proportion to what is available, each at least one where there is one (Webster)."""
     counts = [0] * len(available)
+
+    def turn(at: int) -> tuple[bool, float, int]:
+        """Least first: those that have none, then those furthest below their share."""
+        return counts[at] > 0, -available[at] / (2 * counts[at] + 1), at
+
+    turns = [turn(at) for at, there in enumerate(available) if there]
+    heapq.heapify(turns)
     for _ in range(min(n, sum(available))):
-        open_ones = (at for at, count in enumerate(counts) if count < available[at])
-        at = max(
-            open_ones,
-            key=lambda at: (counts[at] == 0, available[at] / (2 * counts[at] + 1), -at),
-        )
+        *_, at = turns[0]
         counts[at] += 1
+        if counts[at] < available[at]:
+            heapq.heapreplace(turns, turn(at))
+        else:
+            heapq.heappop(turns)
     return counts
