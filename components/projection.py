@@ -4,8 +4,8 @@
     pca     the two directions of most variance; exact, instant, and blurs what they leave out
 
 Neighbours are found by `components/nearest.py` and the layout starts from the two directions, so
-that nothing of UMAP is compiled but its optimiser: 9 s of CPU for the first map of a process
-instead of 20, nearly all of it compilation.
+that nothing of UMAP is compiled but its optimiser: 8 s of CPU for the first map of a process
+instead of 12, nearly all of it compilation.
 
 Shape suffixes: N vectors   D width of a vector   k neighbours   2 directions of the plane
 """
