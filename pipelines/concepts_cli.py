@@ -162,7 +162,7 @@ def _examples(given: Source, concept: Concept, n: int) -> list[Example]:
     run = given.run
     if run is None or n == 0 or not all(run.has(contract) for contract in NEEDED):
         return []
-    return examples(run, concept.concept_id, n)
+    return examples(run, given.library, concept, n)
 
 
 def _tell(value: object) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from components import contracts
+from components.library import Concept, Library
 from components.run_folder import RunFolder
 
 NEEDED = (contracts.LABELS, contracts.CHUNKS, contracts.DOCUMENTS)
@@ -27,10 +28,20 @@ class Example:
     text: str
 
 
-def examples(run: RunFolder, concept_id: int, n: int) -> list[Example]:
-    """The n chunks with the highest score for the concept, by chunk where scores are equal."""
+def examples(run: RunFolder, library: Library, concept: Concept, n: int) -> list[Example]:
+    """The n chunks with the highest score for the concept, by chunk where scores are equal.
+
+    Raises ContractError if the run's labels are those of another library.
+    """
     labels, chunks, documents = (run.artifact(contract) for contract in NEEDED)
-    found = _rows(labels, "concept_id", [concept_id]).to_pylist()
+    made_with = contracts.json_file(labels, "labels.json")["library_digest"]
+    if made_with != library.digest:
+        raise contracts.ContractError(
+            f"the labels of {run.folder.name} are of library {str(made_with)[:16]}, its concepts "
+            f"are {library.digest[:16]}: their ids mean other concepts. Run `clearstory rerun "
+            f"{run.folder.name} --from learn`, or ask for no chunks with --examples 0."
+        )
+    found = _rows(labels, "concept_id", [concept.concept_id]).to_pylist()
     found = sorted(found, key=lambda row: (-row["score"], row["chunk_id"]))[:n]
     if not found:
         return []

@@ -5,6 +5,7 @@ from pathlib import Path
 from components import contracts, records
 from components.records import RunRecord, StageRecord
 from tests.components.catalogue import small_library
+from tests.components.written_labels import write_labels
 
 TEXTS = ("A storm \x1b[31mat sea.", "The whale dived.", "[bold]They set sail.[/bold]")
 """One has what a terminal would obey, one what rich would."""
@@ -13,10 +14,12 @@ LABELLED = ((0, 1, 0.5), (1, 2, 0.9), (2, 0, 0.7), (2, 1, 0.8))
 """Chunk, concept, score."""
 
 
-def write(runs: Path, run_id: str, started: str, tags=small_library.SEA) -> Path:
-    """Returns the run's folder."""
+def write(
+    runs: Path, run_id: str, started: str, tags=small_library.SEA, labelled_with: str = ""
+) -> Path:
+    """Returns the run's folder. `labelled_with`: another library's digest, in the labels."""
     store = runs / "store" / run_id
-    small_library.write(store / "concepts", tags)
+    library = small_library.write(store / "concepts", tags)
     for name in ("documents", "chunks", "labels"):
         (store / name).mkdir()
     documents = [
@@ -36,7 +39,7 @@ def write(runs: Path, run_id: str, started: str, tags=small_library.SEA) -> Path
         {"chunk_id": chunk, "concept_id": concept, "score": score}
         for chunk, concept, score in LABELLED
     ]
-    contracts.write(labels, store / "labels", contracts.LABELS)
+    write_labels(labels, store / "labels", labelled_with or library.digest)
     outputs = {
         name: contracts.manifest_of(store / name).model_copy(update={"location": str(store / name)})
         for name in ("documents", "chunks", "concepts", "labels")

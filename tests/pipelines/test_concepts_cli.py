@@ -132,3 +132,11 @@ def test_an_edited_library_is_refused(runs, tmp_path):
     done = asked(tmp_path, "search", "x")
     assert done.exit_code == 2
     assert "clearstory rerun --from canonicalise" in done.stderr
+
+
+def test_chunks_labelled_with_another_library_are_not_shown(tmp_path):
+    small_run.write(tmp_path, "mixed", "2026-01-01T00:00:00+00:00", labelled_with="f" * 64)
+    done = asked(tmp_path, "show", "1")
+    assert done.exit_code == 2
+    assert "the labels of mixed are of library ffffffffffffffff, its concepts are" in done.stderr
+    assert asked(tmp_path, "show", "1", "--examples", "0").exit_code == 0
