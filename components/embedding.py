@@ -114,9 +114,8 @@ class MiniLM:
 
     name = MINILM
     width = 384
-    max_wordpieces = _MINILM_MAX_WORDPIECES
 
-    def __init__(self, n_workers: int) -> None:
+    def __init__(self, n_workers: int, max_wordpieces: int = _MINILM_MAX_WORDPIECES) -> None:
         import onnxruntime
         from tokenizers import Tokenizer
 
@@ -129,7 +128,8 @@ class MiniLM:
         )
         self._tokenizer = Tokenizer.from_file(str(_minilm_file(_MINILM_PIECES)))
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(self.max_wordpieces)
+        self._tokenizer.enable_truncation(max_wordpieces)
+        self.max_wordpieces = max_wordpieces
         self._n_workers = n_workers
         self.digest = _digest_of(self.name, weights.read_bytes())
 

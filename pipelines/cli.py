@@ -17,7 +17,7 @@ from rich.table import Table
 from components import fetch as packages
 from components import records
 from components.settings import Settings
-from pipelines import concepts_cli, recipes
+from pipelines import atlas_cli, concepts_cli, recipes
 from pipelines.earlier import RunsOption, chosen_run
 from pipelines.exits import INTERRUPTED, NO, guarded, stop
 from pipelines.recipe import Recipe, require_local
@@ -38,6 +38,7 @@ SetOption = Annotated[
     ),
 ]
 RecipeArgument = Annotated[str, typer.Argument(help="A recipe of pipelines/recipes.py.")]
+app.command()(atlas_cli.distil)
 
 
 @app.command()
@@ -54,8 +55,21 @@ def plan(
     ] = -1,
     settings_of: SetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
+    chunks: atlas_cli.ChunksOption = 0.0,
+    encoder: atlas_cli.EncoderOption = "",
+    recipe_of_atlas: atlas_cli.RecipeOption = "steerling_8b",
 ) -> None:
-    """Say what a recipe takes before it runs.  Example: clearstory plan steerling_8b --zero 3"""
+    """Say what a recipe takes before it runs.  Example: clearstory plan steerling_8b --zero 3
+
+    And what Atlas takes on a corpus of any size: clearstory plan atlas --chunks 11e9
+    """
+    if recipe == atlas_cli.ATLAS:
+        atlas_cli.plan_atlas(
+            recipe_of_atlas, settings_of or [], chunks=chunks, encoder=encoder, hardware=hardware,
+            ranks=ranks, as_json=as_json,
+        )  # fmt: skip
+        return
+    atlas_cli.require_atlas(chunks, encoder)
     from pipelines.plan import plan as count
     from pipelines.plan import zero_stage
     from pipelines.plan_tables import show

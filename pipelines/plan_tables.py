@@ -25,7 +25,7 @@ def show(plan: Plan, console: Console) -> None:
 
 def _parameters(plan: Plan) -> Table:
     counted = plan.stages[0].parameters
-    table = _table("parameters", "embedding", "head", "backbone", "known", "unknown", "total")
+    table = new_table("parameters", "embedding", "head", "backbone", "known", "unknown", "total")
     table.add_row(
         f"{plan.expected_concepts:,} concepts", f"{counted.embedding:,}",
         f"{counted.head:,}" if counted.head else "tied", f"{counted.backbone:,}",
@@ -35,7 +35,7 @@ def _parameters(plan: Plan) -> Table:
 
 
 def _costs(plan: Plan) -> Table:
-    table = _table(
+    table = new_table(
         "stage", "tokens", "steps", "FLOPs", "computed", "device hours", "wall time",
         plan.device.currency, "checkpoint",
     )  # fmt: skip
@@ -43,7 +43,7 @@ def _costs(plan: Plan) -> Table:
         table.add_row(
             stage.name, f"{stage.n_tokens:.4g}", f"{stage.n_steps:,}", f"{stage.cost.flops:.4g}",
             f"{stage.computed_flops:.4g}", *_money(stage.cost),
-            f"{_bytes(stage.checkpoint_bytes)} ({_bytes(stage.resumable_checkpoint_bytes)})",
+            f"{in_bytes(stage.checkpoint_bytes)} ({in_bytes(stage.resumable_checkpoint_bytes)})",
         )  # fmt: skip
     ladder = plan.ladder
     table.add_row(
@@ -57,11 +57,11 @@ def _costs(plan: Plan) -> Table:
 
 
 def _money(cost: Cost) -> tuple[str, str, str]:
-    return _range(cost.device_hours), _time(cost.wall_hours), _range(cost.money)
+    return in_range(cost.device_hours), in_time(cost.wall_hours), in_range(cost.money)
 
 
 def _memory(plan: Plan) -> Table:
-    table = _table(
+    table = new_table(
         "a rank's memory", "weights", "gradients", "optimiser", "activations", "concepts", "head",
         "buffers", "total", "checkpointed", "verdict",
     )  # fmt: skip
@@ -78,7 +78,7 @@ def _row(stage: str, row: MemoryPlan) -> tuple[str, ...]:
         held.buffers, row.total_bytes, row.total_bytes_with_checkpointing,
     )  # fmt: skip
     mark = "→ " if row.is_chosen else "  "
-    return f"{mark}{stage}, ZeRO {row.zero_stage}", *map(_bytes, parts), row.verdict
+    return f"{mark}{stage}, ZeRO {row.zero_stage}", *map(in_bytes, parts), row.verdict
 
 
 def _assumptions(plan: Plan) -> Iterator[str]:
@@ -92,13 +92,13 @@ def _assumptions(plan: Plan) -> Iterator[str]:
         f"{device.price_source} (pipelines/hardware.json)"
     )
     yield (
-        f"memory: {_bytes(device.usable_bytes)} of {_bytes(device.memory_bytes)} a device are "
+        f"memory: {in_bytes(device.usable_bytes)} of {in_bytes(device.memory_bytes)} a device are "
         f"usable; formulas in model/memory.py; in brackets a checkpoint that can be resumed"
     )
     fits = "fits" if ladder.largest_point_fits else "does not fit"
     yield (
         f"ladder: one rank a run, side by side; the largest, {ladder.largest_point}, takes "
-        f"{_bytes(ladder.largest_point_bytes)} and {fits}"
+        f"{in_bytes(ladder.largest_point_bytes)} and {fits}"
     )
     yield (
         "FLOPs: the paper's convention; computed: without what a gradient does not need, twice "
@@ -107,31 +107,36 @@ def _assumptions(plan: Plan) -> Iterator[str]:
     yield "ZeRO 0 is for float32 alone; what is not training (Atlas, evaluation) is not counted"
 
 
-def _table(*columns: str) -> Table:
+def new_table(*columns: str) -> Table:
+    """A table whose first column is to the left."""
     table = Table()
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=number == 0)
     return table
 
 
-def _bytes(number: float) -> str:
+def in_bytes(number: float) -> str:
+    """1,200,000 as 1.2 MB."""
     for unit, prefix in _UNITS:
         if number >= unit:
             return f"{number / unit:.3g} {prefix}B"
     return f"{number:.0f} B"
 
 
-def _range(ends: Range) -> str:
-    return f"{_number(ends.low)} – {_number(ends.high)}"
+def in_range(ends: Range) -> str:
+    """Both ends."""
+    return f"{in_number(ends.low)} – {in_number(ends.high)}"
 
 
-def _number(value: float) -> str:
+def in_number(value: float) -> str:
+    """Three digits, or all of a large one."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _time(hours: Range) -> str:
+def in_time(hours: Range) -> str:
+    """In the unit that fits the longer end."""
     for unit, name in ((24.0 * 2, "days"), (1.0, "h"), (1 / 60, "min"), (0.0, "s")):
         if hours.high >= unit:
             each = {"days": 24.0, "h": 1.0, "min": 1 / 60, "s": 1 / 3600}[name]
-            return f"{_number(hours.low / each)} – {_number(hours.high / each)} {name}"
+            return f"{in_number(hours.low / each)} – {in_number(hours.high / each)} {name}"
     raise AssertionError("every number of hours is at least zero")

@@ -26,7 +26,7 @@ class DistilConfig(Config):
     max_chunks: PositiveInt = 50_000
     """Chunks to learn from, evenly spaced over the corpus."""
 
-    ridge: PositiveFloat = 0.3
+    ridge: PositiveFloat = 1.0
     n_iterations: PositiveInt = 15
 
     every_held_out: PositiveInt = 20
