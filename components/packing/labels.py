@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from components import contracts
+from components.library import open_library
 
 
 class ChunkLabels:
@@ -12,11 +13,12 @@ class ChunkLabels:
 
     def __init__(self, labels: Path, concepts: Path, n_chunks: int, max_concepts: int) -> None:
         table = contracts.read(labels, contracts.LABELS)
-        _refuse_another_library(labels, concepts)
+        library = open_library(concepts)
+        _refuse_another_library(labels, concepts, library.digest)
         chunk_N = table.column("chunk_id").to_numpy()
         concept_N = table.column("concept_id").to_numpy()
         score_N = table.column("score").to_numpy()
-        known = contracts.read(concepts, contracts.CONCEPTS).column("concept_id").to_numpy()
+        known = np.arange(len(library.concepts))
         _refuse_strangers("concept", np.setdiff1d(concept_N, known), labels, concepts)
         beyond = chunk_N[(chunk_N < 0) | (chunk_N >= n_chunks)]
         _refuse_strangers("chunk", np.unique(beyond), labels, concepts)
@@ -32,13 +34,12 @@ class ChunkLabels:
         return found
 
 
-def _refuse_another_library(labels: Path, concepts: Path) -> None:
+def _refuse_another_library(labels: Path, concepts: Path, library: str) -> None:
     made_with = contracts.json_file(labels, "labels.json")["library_digest"]
-    library = contracts.json_file(concepts, "library.json")["digest"]
     if made_with != library:
         raise contracts.ContractError(
             f"{labels} was labelled with library {str(made_with)[:12]}…, but {concepts} is "
-            f"{str(library)[:12]}…: its ids mean other concepts. Run `clearstory rerun --from "
+            f"{library[:12]}…: its ids mean other concepts. Run `clearstory rerun --from "
             f"learn`."
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from components import contracts
-from components.library import freeze
+from components.library import freeze, open_library
 from tests.components.written_labels import write_labels
 
 
@@ -62,8 +62,8 @@ def write_corpus(folder: Path, texts: Sequence[Text], n_concepts: int) -> Corpus
             start += len(chunk)
     contracts.write(documents, corpus.documents, contracts.DOCUMENTS)
     contracts.write(chunks, corpus.chunks, contracts.CHUNKS)
-    write_labels(labels, corpus.labels)
     _write_concepts(corpus.concepts, n_concepts)
+    write_labels(labels, corpus.labels, open_library(corpus.concepts).digest)
     return corpus
 
 
