@@ -1,4 +1,4 @@
-"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui, concepts."""
+"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui, concepts, study."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from rich.table import Table
 from components import fetch as packages
 from components import records
 from components.settings import Settings
-from pipelines import atlas_cli, concepts_cli, recipes
+from pipelines import atlas_cli, concepts_cli, recipes, study_cli
 from pipelines.earlier import RunsOption, chosen_run
 from pipelines.exits import INTERRUPTED, NO, guarded, stop
 from pipelines.recipe import Recipe, require_local
@@ -27,6 +27,7 @@ app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False,
 )  # fmt: skip
 app.add_typer(concepts_cli.app, name="concepts")
+app.add_typer(study_cli.app, name="study")
 if TYPE_CHECKING:  # kfp and MLflow take seconds to import, and most commands need neither
     from kfp.dsl.graph_component import GraphComponent
 

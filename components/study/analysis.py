@@ -97,31 +97,38 @@ def _with_fit(
     wanted += [f"advantage_{name}" for name in ("low", "middle", "high")]
     left_out += [f"{name}: too few concepts, or all alike" for name in wanted
                  if name not in related]  # fmt: skip
-    by_names = mixed_models.mixed(pairs, with_names=True) if enough else None
-    return found.model_copy(
+    with_fit = found.model_copy(
         update={
             "fit": phase_two.fit(fits, config),
             "by_coherence": related,
-            "models": {} if by_names is None else _models(pairs, by_names, config),
-            "power": {} if by_names is None else _power(pairs, by_names, config),
             "left_out": tuple(left_out),
         }
     )
+    return _with_models(with_fit, pairs, config) if enough else with_fit
 
 
-def _models(
-    pairs: Pairs, by_names: mixed_models.MixedFit, config: AnalyseConfig
-) -> dict[str, Figure]:
-    plain = mixed_models.mixed(pairs, with_names=False)
-    found = mixed_models.figures(
-        plain, pairs, "mixed_difference", "crossed rater and concept effects"
-    )
-    found |= mixed_models.figures(
-        by_names, pairs, "mixed_difference_by_name", "an effect a name besides"
-    )
+def _with_models(found: Analysis, pairs: Pairs, config: AnalyseConfig) -> Analysis:
+    """Models and the power that follows from the one with names, where they can be fitted."""
+    models: dict[str, Figure] = {}
+    simulated: dict[str, Figure] = {}
+    left_out = list(found.left_out)
+    try:
+        plain = mixed_models.mixed(pairs, with_names=False)
+        models |= mixed_models.figures(
+            plain, pairs, "mixed_difference", "crossed rater and concept effects"
+        )
+        by_name = mixed_models.mixed(pairs, with_names=True)
+        models |= mixed_models.figures(
+            by_name, pairs, "mixed_difference_by_name", "an effect a name besides"
+        )
+        simulated = _power(pairs, by_name, config)
+    except mixed_models.NoFitError as error:
+        left_out.append(f"power, {error}")
     if config.ordinal:
-        found |= ordinal.cumulative_link(pairs, draws=config.ordinal_draws, seed=config.seed)
-    return found
+        models |= ordinal.cumulative_link(pairs, draws=config.ordinal_draws, seed=config.seed)
+    return found.model_copy(
+        update={"models": models, "power": simulated, "left_out": tuple(left_out)}
+    )
 
 
 def _power(pairs: Pairs, fitted: mixed_models.MixedFit, config: AnalyseConfig) -> dict[str, Figure]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from components import contracts
+from components.library import open_library
 from components.study.config import DrawConfig
 from components.study.evidence import evidence
 from components.study.sheets import WORDS, Identity, Question, write_study
@@ -25,15 +26,15 @@ class StudyError(ValueError):
 
 def draw(concepts: Path, lifted: Path, tokens: Path, study: Path, config: DrawConfig) -> int:
     """Write the questionnaires of phase 1. Returns their number."""
-    known = contracts.read(concepts, contracts.CONCEPTS).to_pylist()
+    library = open_library(concepts)
     words = evidence(lifted, TokenStream(tokens), config)
-    branch = {row["concept_id"]: branch_of(row["taxonomy"]) for row in known}
+    branch = {concept.concept_id: concept.parent for concept in library.concepts}
     readable = [k for k in branch if len(words.get(k, ())) == config.n_words]
     if len(readable) < config.n_concepts:
         raise StudyError(
-            f"{len(readable)} of {len(known)} concepts have {config.n_words} readable lifted words "
-            f"of support {config.min_support} or more, but the study wants {config.n_concepts}; "
-            f"lower n_concepts, n_words or min_support, or lift from more text"
+            f"{len(readable)} of {len(branch)} concepts have {config.n_words} readable lifted "
+            f"words of support {config.min_support} or more, but the study wants "
+            f"{config.n_concepts}; lower n_concepts, n_words or min_support, or lift from more text"
         )
     random = np.random.default_rng([config.seed, 0])
     drawn = stratified({k: branch[k] for k in readable}, config.n_concepts, random)
@@ -44,19 +45,14 @@ def draw(concepts: Path, lifted: Path, tokens: Path, study: Path, config: DrawCo
         "tokens": contracts.manifest_of(tokens).digest,
     }
     facts = {
-        "library_digest": contracts.json_file(concepts, "library.json")["digest"],
+        "library_digest": library.digest,
         "drawn_from": digests,
-        "n_known_concepts": len(known),
-        "n_passed_over": len(known) - len(readable),
+        "n_known_concepts": len(branch),
+        "n_passed_over": len(branch) - len(readable),
         "branches": _told(branch, readable, drawn),
     }
     identity = Identity(1, f"{digests}\0{config.model_dump_json()}")
     return write_study(study, questions, identity, config, facts)
-
-
-def branch_of(taxonomy: str) -> str:
-    """The top level of a place in the taxonomy."""
-    return taxonomy.partition(" / ")[0]
 
 
 def stratified(branch: Mapping[int, str], n_wanted: int, random: np.random.Generator) -> list[int]:

@@ -19,6 +19,11 @@ from components.study.figures import Figure
 from components.study.ratings import Floats, Integers, Pairs
 
 _NORMAL_95 = 1.959963984540054
+_SAME = 1e-9
+
+
+class NoFitError(ValueError):
+    """The ratings leave a model nothing to estimate. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,13 @@ class MixedFit:
 
 
 def mixed(pairs: Pairs, *, with_names: bool) -> MixedFit:
-    """Fit the model by REML to both ratings of every pair."""
+    """Fit the model by REML to both ratings of every pair. Raises NoFitError where it cannot be."""
     one, other = pairs.first, pairs.second
+    if not _error_left(pairs, with_names=with_names):
+        raise NoFitError(
+            f"mixed model: the effects explain all {one.n} differences, so that no error is left "
+            f"to judge them by; ask more raters"
+        )
     value_N = np.concatenate([one.value_N, other.value_N])
     is_pipeline_N = np.repeat([1.0, 0.0], [one.n, other.n])
     concept_N = np.concatenate([one.concept_N, other.concept_N])
@@ -58,6 +68,15 @@ def figures(found: MixedFit, pairs: Pairs, name: str, note: str) -> dict[str, Fi
     }  # fmt: skip
 
 
+def _error_left(pairs: Pairs, *, with_names: bool) -> bool:
+    """Whether differences vary, within concepts where each name has an effect of its own."""
+    difference_N, centre_N = pairs.difference_N, pairs.difference_N.mean()
+    if with_names:
+        mean_C = pairs.first.by_concept(difference_N) / np.maximum(pairs.first.count_C, 1)
+        centre_N = mean_C[pairs.first.concept_N]
+    return bool(np.abs(difference_N - centre_N).max() > _SAME)
+
+
 def _fitted(value_N: Floats, is_pipeline_N: Floats, groups: Mapping[str, Integers]) -> MixedFit:
     from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
 
@@ -72,7 +91,10 @@ def _fitted(value_N: Floats, is_pipeline_N: Floats, groups: Mapping[str, Integer
         warnings.simplefilter("always")
         # A variance near zero is common here. Gradients end beside the optimum then, at a lower
         # likelihood and after many times the steps; Powell's method finds the zero.
-        result = model.fit(reml=True, method=["powell"])
+        try:
+            result = model.fit(reml=True, method=["powell"])
+        except np.linalg.LinAlgError as error:
+            raise NoFitError(f"mixed model with {', '.join(groups)}: {error}") from error
     sds = np.sqrt(np.maximum(result.vcomp, 0.0)).tolist()
     return MixedFit(
         effect=float(result.fe_params[1]),

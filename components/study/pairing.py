@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from components import contracts
+from components.library import Library, open_library
 from components.study.config import PairConfig
-from components.study.drawing import StudyError, branch_of
+from components.study.drawing import StudyError
 from components.study.sheets import (
     DISTRACTOR,
     HUMAN,
@@ -35,10 +36,8 @@ def pair(study: Path, answers: Path, concepts: Path, paired: Path, config: PairC
     library's, they are one item, and its rating counts for both.
     """
     drawn = contracts.json_file(study, "study.json")
-    _check_same_study(study, drawn, answers, concepts)
-    library = {
-        row["concept_id"]: row for row in contracts.read(concepts, contracts.CONCEPTS).to_pylist()
-    }
+    library = open_library(concepts)
+    _check_same_study(study, drawn, answers, library)
     given: dict[int, list[Row]] = {}
     for row in contracts.read(answers, contracts.ANSWERS).to_pylist():
         if row["name"]:
@@ -75,7 +74,7 @@ def pair(study: Path, answers: Path, concepts: Path, paired: Path, config: PairC
 
 
 def _check_same_study(
-    study: Path, drawn: Mapping[str, object], answers: Path, concepts: Path
+    study: Path, drawn: Mapping[str, object], answers: Path, library: Library
 ) -> None:
     if drawn["phase"] != 1:
         raise StudyError(f"{study} is of phase {drawn['phase']}; names are paired after phase 1")
@@ -85,41 +84,39 @@ def _check_same_study(
             f"{answers} answers study {collected['study_id']}, {study} is {drawn['study_id']}; "
             f"give the answers that were collected for it"
         )
-    digest = contracts.json_file(concepts, "library.json")["digest"]
-    if digest != drawn["library_digest"]:
+    if library.digest != drawn["library_digest"]:
         raise StudyError(
-            f"{concepts} is library {str(digest)[:12]}…, the study was drawn from "
+            f"the concepts are those of library {library.digest[:12]}…, the study was drawn from "
             f"{str(drawn['library_digest'])[:12]}…; give the one it was drawn from"
         )
 
 
 def _question(
-    concept_id: int, words: list[str], given: list[Row], library: Mapping[int, Row],
+    concept_id: int, words: list[str], given: list[Row], library: Library,
     random: np.random.Generator, config: PairConfig,
 ) -> Question:  # fmt: skip
     """One concept with its three names, and its author barred."""
-    own = library[concept_id]
-    branch = branch_of(str(own["taxonomy"]))
+    own = library.concepts[concept_id]
     chosen = given[int(random.integers(len(given)))]
-    taken = {as_shown(str(row["name"])).casefold() for row in (own, chosen)}
+    taken = {as_shown(name).casefold() for name in (own.name, str(chosen["name"]))}
     others = [
-        str(row["name"])
-        for row in library.values()
-        if branch_of(str(row["taxonomy"])) != branch and str(row["name"]).casefold() not in taken
+        other.name
+        for other in library.concepts
+        if other.parent != own.parent and as_shown(other.name).casefold() not in taken
     ]
     if not others:
         raise StudyError(
-            f"every concept is of the branch {branch!r}; a distractor comes from another one. Draw "
-            f"from a library with two branches or more"
+            f"every concept is of the branch {own.parent!r}; a distractor comes from another one. "
+            f"Draw from a library with two branches or more"
         )
     names = {
-        PIPELINE: as_shown(str(own["name"])),
+        PIPELINE: as_shown(own.name),
         HUMAN: as_shown(str(chosen["name"])),
         DISTRACTOR: as_shown(others[int(random.integers(len(others)))]),
     }
     authors = [rater_name(g) for g in range(config.n_raters)]
     barred = {authors.index(str(chosen["rater_id"]))} if chosen["rater_id"] in authors else set()
-    return Question(concept_id, branch, words, names, frozenset(barred))
+    return Question(concept_id, own.parent, words, names, frozenset(barred))
 
 
 def as_shown(name: str) -> str:

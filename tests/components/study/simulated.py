@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from components import contracts
+from components.library import freeze
 from components.study.ratings import Pairs, Ratings
 from model.tokenizer import Tokenizer, train
 
@@ -38,17 +39,16 @@ def write_library(folder: Path) -> Written:
     tokens = _write_tokens(folder / "tokens", words)
     concepts = folder / "concepts"
     concepts.mkdir()
-    (concepts / "library.json").write_text(json.dumps({"digest": "made-up"}))
-    np.save(concepts / "centroids.npy", np.eye(N_CONCEPTS, dtype=np.float32))
-    rows = (
+    rows = [
         {
             "concept_id": k, "name": f"topic {SPELLING[k]}", "description": "d",
-            "kind": "content", "taxonomy": f"{BRANCHES[k % 3]} / topic {SPELLING[k]}",
-            "prevalence": 0.1, "n_chunks": 9, "members": of_concept,
+            "kind": "content", "parent": BRANCHES[k % 3],
+            "taxonomy": f"{BRANCHES[k % 3]} / topic {SPELLING[k]}", "prevalence": 0.1,
+            "n_chunks": 9, "coherence": 0.9, "members": of_concept,
         }
         for k, of_concept in enumerate(words)
-    )  # fmt: skip
-    contracts.write(rows, concepts, contracts.CONCEPTS)
+    ]  # fmt: skip
+    freeze(rows, np.eye(N_CONCEPTS, dtype=np.float32), {}, concepts)
     return Written(concepts, _write_lifted(folder / "lifted", tokens, words), tokens)
 
 
@@ -83,7 +83,7 @@ def answer(page_rows: list[dict[str, object]], study_id: str, phase: int) -> dic
     answers = {
         str(row["item_id"]): {
             "item_id": row["item_id"],
-            "rating": 1 + (int(str(row["concept_id"])) + len(str(row["kind"]))) % 5,
+            "rating": 1 + int(str(row["item_id"]), 16) % 5,
             "name": f"My idea {row['concept_id']}" if phase == 1 else "",
         }
         for row in page_rows

@@ -13,10 +13,10 @@ CONFIG = AnalyseConfig(power_concepts=(2, 5), power_runs=200)
 EFFECTS = {"pipeline": 0.8, "human": 0.2, "distractor": -1.5}
 
 
-def write_answers(folder, phase, follows="", n_concepts=9, n_raters=3, seed=0):
+def write_answers(folder, phase, follows="", n_concepts=9, n_raters=3, **spread):
     folder.mkdir()
     effects = {"words": 0.3} if phase == 1 else EFFECTS
-    ratings = rated(n_concepts, n_raters, effects=effects, seed=seed, rater_sd=0.3)
+    ratings = rated(n_concepts, n_raters, effects=effects, seed=0, **spread)
     rows = [
         {
             "item_id": f"{kind}{g}-{c}", "rater_id": f"r{g}", "concept_id": 3 * c, "branch": "b",
@@ -85,6 +85,17 @@ def test_phases_of_two_studies_are_refused_with_both_ids(tmp_path):
         analyse(named, [other], tmp_path, CONFIG)
     with pytest.raises(AnalysisError, match=r"answers of phase 2, not of phase 1"):
         analyse(other, [], tmp_path, CONFIG)
+
+
+def test_raters_who_leave_no_error_are_analysed_without_a_model(tmp_path):
+    named = write_answers(tmp_path / "a", 1)
+    same = write_answers(tmp_path / "b", 2, follows="s1", error_sd=0.0, rater_sd=0.0)
+    (tmp_path / "analysis").mkdir()
+    analyse(named, [same], tmp_path / "analysis", CONFIG)
+    found = contracts.json_file(tmp_path / "analysis", "analysis.json")
+    assert found["models"].keys() == {"mixed_difference"}
+    assert found["power"] == {}
+    assert any("no error is left" in reason for reason in found["left_out"])
 
 
 def test_few_pairs_leave_models_out_and_say_so(tmp_path):

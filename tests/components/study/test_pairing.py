@@ -3,9 +3,11 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 from components import contracts
+from components.library import freeze
 from components.study.collecting import collect
 from components.study.config import CollectConfig, DrawConfig, PairConfig
 from components.study.drawing import StudyError, draw
@@ -113,6 +115,11 @@ def test_equal_names_are_one_item_that_counts_for_both(tmp_path):
 
 def test_another_library_is_refused_with_both_digests(tmp_path):
     written = phase_one(tmp_path)
-    (written.concepts / "library.json").write_text(json.dumps({"digest": "edited"}))
-    with pytest.raises(StudyError, match=r"library edited…, the study was drawn from made-up…"):
-        pair(tmp_path / "study", tmp_path / "answers", written.concepts, tmp_path / "paired", PAIR)
+    own = contracts.json_file(written.concepts, "library.json")["digest"]
+    other = tmp_path / "other"
+    other.mkdir()
+    rows = contracts.read(written.concepts, contracts.CONCEPTS).to_pylist()
+    freeze(rows[:8], np.eye(8, dtype=np.float32), {}, other)
+    told = rf"library [0-9a-f]{{12}}…, the study was drawn from {own[:12]}…"
+    with pytest.raises(StudyError, match=told):
+        pair(tmp_path / "study", tmp_path / "answers", other, tmp_path / "paired", PAIR)
