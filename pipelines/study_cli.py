@@ -122,8 +122,8 @@ def pair(
     said = contracts.json_file(out, "study.json")
     text = (
         f"study {said['study_id']}: three names for each of {said['n_concepts']} concepts, "
-        f"{raters} questionnaires in {out / 'questionnaires'}\n{said['n_passed_over']} concepts "
-        f"were passed over: nobody named them\nNext: clearstory study collect {out} FOLDER --out "
+        f"{raters} questionnaires in {out / 'questionnaires'}\nconcepts that nobody named, passed "
+        f"over: {said['n_passed_over']}\nNext: clearstory study collect {out} FOLDER --out "
         f"answers2"
     )
     _tell(said, text, as_json=as_json)
@@ -163,7 +163,7 @@ def _summary(found: Analysis, out: Path) -> str:
     from components.study.page import NAMES
 
     lines = [
-        f"{NAMES.get(name, name):<46} {number(figure.value):>8}  "
+        f"{NAMES.get(name, name.replace('_', ' ')):<46} {number(figure.value):>8}  "
         f"{interval(figure.low, figure.high):<20} n = {figure.n} {figure.n_of}"
         for part in (found.coherence, found.fit, found.models, found.by_coherence, found.power)
         for name, figure in part.items()

@@ -100,7 +100,7 @@ def figures_table(figures: Mapping[str, Figure]) -> Markup:
     ]  # fmt: skip
     rows = (
         (
-            NAMES.get(name, name), found.value, unbroken(interval(found.low, found.high)),
+            NAMES[name], found.value, unbroken(interval(found.low, found.high)),
             found.n, found.n_of, found.unit, PUBLISHED.get(name), found.note,
         )
         for name, found in figures.items()

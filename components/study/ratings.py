@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components import contracts
-from components.study.sheets import HUMAN, PIPELINE
+from components.study.sheets import HUMAN, KINDS, PIPELINE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -71,7 +71,8 @@ def read(answers: Path) -> dict[str, Ratings]:
     concept_of = {concept_id: c for c, concept_id in enumerate(concept_ids)}
     rater_of = {rater_id: g for g, rater_id in enumerate(rater_ids)}
     found = {}
-    for kind in sorted({row["kind"] for row in rows}):
+    present = {row["kind"] for row in rows}
+    for kind in (kind for kind in KINDS if kind in present):
         own = [row for row in rows if row["kind"] == kind]
         found[kind] = Ratings(
             np.array([rater_of[row["rater_id"]] for row in own], dtype=np.int64),

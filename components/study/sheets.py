@@ -20,7 +20,7 @@ from components import contracts
 from components.study.config import Raters
 from components.study.form import Asked, Sheet, Shown, questionnaire
 
-WORDS, PIPELINE, HUMAN, DISTRACTOR = "words", "pipeline", "human", "distractor"
+WORDS, PIPELINE, HUMAN, DISTRACTOR = KINDS = "words", "pipeline", "human", "distractor"
 """What a rating is of: in phase 1 the words themselves, in phase 2 one of three names."""
 
 PAGES = "questionnaires"

@@ -1,6 +1,8 @@
 """The study's DAGs as KFP sees them, and its commands as a person types them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,16 @@ def test_a_refused_command_leaves_nothing_behind(run):
 @pytest.mark.parametrize("command", ["draw", "collect", "pair", "analyse"])
 def test_help_shows_an_example(command):
     assert f"Example: clearstory study {command}" in " ".join(typed(f"{command} --help").split())
+
+
+@pytest.mark.slow
+def test_commands_start_without_the_libraries_of_the_analysis():
+    script = (
+        "import sys, pipelines.cli\n"
+        "print([m for m in ('statsmodels', 'pymc', 'torch', 'scipy', 'kfp') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.stdout.strip() == "[]"
