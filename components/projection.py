@@ -5,7 +5,8 @@
 
 Neighbours are found by `components/nearest.py` and the layout starts from the two directions, so
 that nothing of UMAP is compiled but its optimiser: 8 s of CPU for the first map of a process
-instead of 12, nearly all of it compilation.
+instead of 12, nearly all of it compilation. The first on a machine takes 23 s; what it compiles at
+import, numba keeps.
 
 Shape suffixes: N vectors   D width of a vector   k neighbours   2 directions of the plane
 """
