@@ -1,8 +1,9 @@
 """The strongest concepts of each row, found a tile of rows at a time and kept alone (paper §5.3).
 
-Logits are query · predictor + bias. A tile's logits are made, searched and forgotten: first the
-maximum of every group of concepts, then the k groups with the largest, then the k largest of their
-members. That is exact: each of the k best lies in a group whose maximum is at least as large.
+Logits are query · predictor + bias. A tile's logits are made, searched and forgotten: block by
+block with the maximum of every group of concepts, then the k groups with the largest, then the k
+largest of their members. That is exact: each of the k best lies in a group whose maximum is at
+least as large.
 What is kept for the backward pass is ids and activations; it makes the k logits' gradients anew.
 
 Shape suffixes used in this file:
@@ -24,11 +25,12 @@ CLAMP = 15.0
 GROUP = 16
 """Concepts of a group. 32 takes 4% longer at 33,732 concepts and as long at 101,196."""
 
-MIN_ROWS, MAX_ROWS = 64, 256
-"""Rows of a tile; between these, as many as `TILE` logits allow."""
+ROWS = 128
+"""Rows of a tile: 17 MB of logits at 33,732 concepts, 52 MB at 101,196. With 64 and with 256 the
+predictor is read again too often, or the tile leaves the last cache."""
 
-TILE = 2**22
-"""Logits of a tile: 16 MiB, which a processor's last cache holds."""
+BLOCK = 2**17
+"""Logits of a block: half a MiB, whose maxima are taken while a core's own cache still holds it."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +62,11 @@ def top_concepts(
 
 def top_k(logits_NK: Tensor, k: int, group: int = GROUP) -> tuple[Tensor, Tensor]:
     """Values and ids (N, k) of each row's k largest logits, largest first, in two levels."""
-    n_groups = logits_NK.shape[1] // group
-    if n_groups <= k:
-        values_Nk, ids_Nk = logits_NK.topk(k)
-        return values_Nk, ids_Nk
-
-    # A group is every n_groups-th concept: its maximum is then taken along contiguous rows. What
-    # is left over at the end belongs to no group and is a candidate always.
-    end = n_groups * group
-    grouped_NgG = logits_NK[:, :end].view(len(logits_NK), group, n_groups)
-    best_Nk = grouped_NgG.amax(1).topk(k, sorted=False).indices
-    members_Ngk = grouped_NgG.gather(2, best_Nk[:, None].expand(-1, group, -1))
-    candidates = torch.cat([members_Ngk.flatten(1), logits_NK[:, end:]], dim=1)
-    values_Nk, place_Nk = candidates.topk(k)
-    grouped_Nk = place_Nk // k * n_groups + best_Nk.gather(1, place_Nk % k)
-    left_over_Nk = place_Nk - group * k + end
-    return values_Nk, torch.where(place_Nk < group * k, grouped_Nk, left_over_Nk)
+    groups = _Groups(logits_NK.shape[1], logits_NK.shape[1], group)
+    best_NG = logits_NK.new_empty(len(logits_NK), groups.n)
+    if groups.n:
+        groups.maxima(logits_NK, groups.blocks[0], best_NG)
+    return groups.strongest(logits_NK, best_NG, k)
 
 
 def activations(logits: Tensor) -> Tensor:
@@ -95,22 +86,88 @@ def weighted_rows(table_KE: Tensor, top: TopConcepts) -> Tensor:
     return bags_NE.view(*top.ids.shape[:-1], table_KE.shape[-1])
 
 
+@dataclass(frozen=True)
+class _Groups:
+    """Which concepts are a group: every n-th of a block, n being the block's groups.
+
+    So a maximum is taken along contiguous rows, and as soon as a block's logits are made. What is
+    left over at the end belongs to no group and is a candidate always.
+    """
+
+    n_concepts: int
+    width: int
+    """Concepts of a block, but for the last one: its beginning that groups fill."""
+
+    size: int
+    """Concepts of a group."""
+
+    @property
+    def blocks(self) -> list[slice]:
+        starts = range(0, self.n_concepts, self.width)
+        return [slice(start, min(start + self.width, self.n_concepts)) for start in starts]
+
+    @property
+    def n(self) -> int:
+        return sum((block.stop - block.start) // self.size for block in self.blocks)
+
+    def maxima(self, logits_NK: Tensor, block: slice, best_NG: Tensor) -> None:
+        """Write the largest logit of each group of a block into its place."""
+        n_groups = (block.stop - block.start) // self.size
+        first = block.start // self.size
+        grouped_NK = logits_NK[:, block.start : block.start + n_groups * self.size]
+        grouped_NgG = grouped_NK.unflatten(1, (self.size, n_groups))
+        torch.amax(grouped_NgG, 1, out=best_NG[:, first : first + n_groups])
+
+    def strongest(self, logits_NK: Tensor, best_NG: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """The k largest logits, of the members of the k groups with the largest maxima."""
+        if self.n <= k:
+            values_Nk, ids_Nk = logits_NK.topk(k)
+            return values_Nk, ids_Nk
+        best_Nk = best_NG.topk(k, sorted=False).indices
+        ids_NgK = self._members(best_Nk).flatten(1)
+        left_over = torch.arange(self.n * self.size, self.n_concepts, device=logits_NK.device)
+        ids_NgK = torch.cat([ids_NgK, left_over.expand(len(ids_NgK), -1)], dim=1)
+        values_Nk, place_Nk = logits_NK.gather(1, ids_NgK).topk(k)
+        return values_Nk, ids_NgK.gather(1, place_Nk)
+
+    def _members(self, group_Nk: Tensor) -> Tensor:
+        """Ids of the concepts of some groups (N, size, k)."""
+        in_block = self.width // self.size
+        n_whole = self.n_concepts // self.width
+        block_Nk = group_Nk // in_block
+        last = max(1, self.n - n_whole * in_block)
+        step_Nk = torch.where(block_Nk < n_whole, in_block, last)
+        first_Nk = block_Nk * self.width + group_Nk % in_block
+        place = torch.arange(self.size, device=group_Nk.device)[:, None]
+        return first_Nk[:, None] + place * step_Nk[:, None]
+
+
 def _search(
     query_NQ: Tensor, predictor_KQ: Tensor, bias_K: Tensor | None, k: int
 ) -> tuple[Tensor, Tensor]:
-    n_concepts = len(predictor_KQ)
-    n_rows = max(MIN_ROWS, min(MAX_ROWS, TILE // n_concepts))
-    buffer_NK = query_NQ.new_empty(min(n_rows, len(query_NQ)), n_concepts)
+    n_rows, n_concepts = min(ROWS, len(query_NQ)), len(predictor_KQ)
+    groups = _Groups(n_concepts, _width(n_rows, n_concepts, query_NQ.device), GROUP)
+    buffer_NK = query_NQ.new_empty(n_rows, n_concepts)
+    best_NG = query_NQ.new_empty(n_rows, groups.n)
     values_Nk = query_NQ.new_empty(len(query_NQ), k)
     ids_Nk = torch.empty(len(query_NQ), k, dtype=torch.int64, device=query_NQ.device)
-    for start in range(0, len(query_NQ), n_rows):
-        rows = slice(start, start + n_rows)
-        logits_NK = buffer_NK[: len(query_NQ[rows])]
-        torch.mm(query_NQ[rows], predictor_KQ.T, out=logits_NK)
-        if bias_K is not None:
-            logits_NK += bias_K
-        values_Nk[rows], ids_Nk[rows] = top_k(logits_NK, k)
+    for start in range(0, len(query_NQ), ROWS):
+        rows = slice(start, start + ROWS)
+        logits_NK, tile_NG = buffer_NK[: len(query_NQ[rows])], best_NG[: len(query_NQ[rows])]
+        for block in groups.blocks:
+            torch.mm(query_NQ[rows], predictor_KQ[block].T, out=logits_NK[:, block])
+            if bias_K is not None:
+                logits_NK[:, block] += bias_K[block]
+            groups.maxima(logits_NK, block, tile_NG)
+        values_Nk[rows], ids_Nk[rows] = groups.strongest(logits_NK, tile_NG, k)
     return values_Nk, ids_Nk
+
+
+def _width(n_rows: int, n_concepts: int, device: torch.device) -> int:
+    """Concepts of a block: what a core's cache holds; all where launches cost more than reads."""
+    if device.type != "cpu":
+        return max(GROUP, n_concepts)
+    return max(GROUP, BLOCK // max(1, n_rows) // GROUP * GROUP)
 
 
 class _KeptActivations(torch.autograd.Function):

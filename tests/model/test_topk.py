@@ -34,6 +34,18 @@ def test_two_levels_keep_what_one_keeps(group, n_concepts):
     assert torch.equal(ids, expected.indices)
 
 
+@pytest.mark.parametrize("group", [1, 3, 4])
+@pytest.mark.parametrize("width", [12, 24, 36])
+@pytest.mark.parametrize("n_concepts", [31, 48, 73, 85, 200])
+def test_blocks_keep_what_the_whole_keeps(group, width, n_concepts, monkeypatch):
+    monkeypatch.setattr(topk, "GROUP", group)
+    monkeypatch.setattr(topk, "ROWS", 5)
+    monkeypatch.setattr(topk, "BLOCK", 5 * width)
+    query, predictor, _ = problem(n_rows=7, n_concepts=n_concepts, seed=width)
+    top = top_concepts(query, predictor, None, k=6)
+    assert torch.equal(top.ids, (query @ predictor.T).topk(6).indices)
+
+
 def test_ties_keep_as_many_and_as_large():
     logits_NK = torch.randint(0, 3, (4, 100), generator=torch.Generator().manual_seed(0)).float()
     values, ids = top_k(logits_NK, k=6, group=4)
@@ -51,8 +63,8 @@ def test_logits_beyond_the_cut_are_still_ranked():
 
 @pytest.mark.parametrize("biased", [True, False])
 def test_tiles_of_rows_change_neither_values_nor_gradients(biased, monkeypatch):
-    monkeypatch.setattr(topk, "MIN_ROWS", 3)
-    monkeypatch.setattr(topk, "TILE", 1)
+    monkeypatch.setattr(topk, "ROWS", 3)
+    monkeypatch.setattr(topk, "BLOCK", 3 * 32)
     query, predictor, bias = problem()
     inputs = (query, predictor, bias) if biased else (query, predictor)
     top = top_concepts(query, predictor, bias if biased else None, k=4)
