@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from components import contracts
+from components import contracts, parts
 from components.library import Concept, Library
 from components.run_folder import RunFolder
 
@@ -61,7 +61,8 @@ def examples(run: RunFolder, library: Library, concept: Concept, n: int) -> list
 
 def _rows(folder: Path, column: str, wanted: Iterable[object]) -> pa.Table:
     """Rows of a verified artifact whose column is one of these; the rest is not kept in memory."""
-    return pq.read_table(folder / contracts.ROWS_FILE, filters=[(column, "in", list(wanted))])
+    found = parts.paths(folder, contracts.manifest_of(folder).files)
+    return pq.read_table(found, filters=[(column, "in", list(wanted))])
 
 
 def _by(table: pa.Table, column: str) -> dict[object, dict[str, Any]]:
