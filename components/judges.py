@@ -18,8 +18,7 @@ from typing import Literal, Protocol
 from components import embedding, llm
 from components.calibration import Calibration, calibrated
 from components.embedding import Embedder
-from components.judging_config import EmbeddingJudgeConfig, LanguageModelJudgeConfig
-from components.judging_config import Judge as JudgeConfig
+from components.judging_config import AnyJudge, EmbeddingJudgeConfig, LanguageModelJudgeConfig
 from components.llm import Prompt
 from components.questions import as_data
 from model.events import Event, Events, ignore
@@ -62,7 +61,7 @@ class Judge(Protocol):
         ...
 
 
-def judge_of(config: JudgeConfig, events: Events = ignore) -> Judge:
+def judge_of(config: AnyJudge, events: Events = ignore) -> Judge:
     """The judge of a config."""
     if isinstance(config, EmbeddingJudgeConfig):
         encoder = embedding.load(config.encoder)

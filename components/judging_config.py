@@ -38,4 +38,4 @@ class LanguageModelJudgeConfig(Config):
         return endpoint
 
 
-Judge = Annotated[EmbeddingJudgeConfig | LanguageModelJudgeConfig, Field(discriminator="kind")]
+AnyJudge = Annotated[EmbeddingJudgeConfig | LanguageModelJudgeConfig, Field(discriminator="kind")]

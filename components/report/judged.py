@@ -46,8 +46,7 @@ def _worth(scores: Scores) -> str:
         f"The judge is a cosine, made a probability on pairs that people labelled: on others of "
         f"these its AUC is {auc.value:.2f} {interval(auc.low, auc.high)} and its calibration error "
         f"{error.value:.2f} {interval(error.low, error.high)} (n = {auc.n} {auc.n_of}){elsewhere}. "
-        f"Tags that the same encoder found unlike their chunk were dropped before: a "
-        "lenient judge."
+        f"It is lenient: tags that the same encoder found unlike their chunk were dropped before."
     )
 
 

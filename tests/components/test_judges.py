@@ -11,7 +11,7 @@ from components import hashing, judges
 from components.calibration import CalibrationError, calibrated
 from components.hashing import HashingEmbedder
 from components.judges import Pair, judge_of
-from components.judging_config import Judge, LanguageModelJudgeConfig
+from components.judging_config import AnyJudge, LanguageModelJudgeConfig
 from tests.components.endpoint import Body, Reply, serving
 
 LIVER = Pair("The liver filters blood and breaks down drugs.", "liver", "", "tag")
@@ -23,8 +23,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEARSTORY_CACHE", str(tmp_path))
 
 
-def config_of(**values: object) -> Judge:
-    adapter: TypeAdapter[Judge] = TypeAdapter(Judge)
+def config_of(**values: object) -> AnyJudge:
+    adapter: TypeAdapter[AnyJudge] = TypeAdapter(AnyJudge)
     return adapter.validate_python(values)
 
 
