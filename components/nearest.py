@@ -22,29 +22,39 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
+_ROWS_AT_A_TIME = 65_536
+
 
 def kmeans(
-    vectors_ND: Floats, k: int, seed: int, n_iterations: int = 25
+    vectors_ND: Floats, k: int, seed: int, n_iterations: int = 25, points_per_centroid: int = 64
 ) -> tuple[Floats, Integers]:
-    """Unit centroids (K, D) of spherical k-means and the cluster of every row (N)."""
-    vectors_ND = unit(vectors_ND)
+    """Unit centroids (K, D) of spherical k-means and the cluster of every row (N).
+
+    Centroids are fitted to a seeded sample of `points_per_centroid` · k rows where there are more.
+    """
     n = len(vectors_ND)
     if not 1 <= k <= n:
         raise ValueError(f"k is {k} but there are {n} vectors to cluster; choose k in 1..{n}")
+    n_fitted = min(n, points_per_centroid * k)
+    rows = np.random.default_rng(seed).choice(n, size=n_fitted, replace=False)
+    fitted_ND = unit(vectors_ND if n_fitted == n else vectors_ND[np.sort(rows)])
     with _one_thread():
         clustering = faiss.Kmeans(
-            vectors_ND.shape[1],
+            fitted_ND.shape[1],
             k,
             niter=n_iterations,
             seed=seed,
             spherical=True,
             min_points_per_centroid=1,
-            max_points_per_centroid=n,
+            max_points_per_centroid=points_per_centroid,
         )
-        clustering.train(vectors_ND)
+        clustering.train(fitted_ND)
         centroids_KD = unit(np.asarray(clustering.centroids, dtype=np.float32))
-        _, nearest_N1 = exact(centroids_KD).search(vectors_ND, 1)
-    return centroids_KD, np.asarray(nearest_N1[:, 0], dtype=np.int64)
+        table, nearest_N = exact(centroids_KD), np.empty(n, dtype=np.int64)
+        for start in range(0, n, _ROWS_AT_A_TIME):
+            block = slice(start, start + _ROWS_AT_A_TIME)
+            nearest_N[block] = table.search(unit(vectors_ND[block]), 1)[1][:, 0]
+    return centroids_KD, nearest_N
 
 
 def search(vectors_ND: Floats, queries_QD: Floats, k: int) -> "Neighbours":

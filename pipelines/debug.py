@@ -111,6 +111,7 @@ def debug() -> Recipe:
         tagging=TagConfig(tagger="phrases", encoder="hashing", n_train=60, n_held_out=15),
         library=CanonicaliseConfig(
             encoder="hashing", sweep=(20, 30, 40), max_prevalence=0.5,
+            capped_kinds=("content", "document", "entity", "tone"),
             naming=NamingConfig(namer="medoid"),
         ),
         annotator=LearnConfig(

@@ -57,7 +57,7 @@ def tagging(n_train: int, n_held_out: int) -> TagConfig:
 def library(sweep: tuple[int, ...]) -> CanonicaliseConfig:
     """Clusters that are tried; a language model names and describes those that are kept."""
     naming = NamingConfig(
-        namer="language_model", language_model=LANGUAGE_MODEL, describes=True, n_samples=1,
-        max_members_shown=40, max_name_tokens=80, temperature=0.3,
+        namer="language_model", language_model=LANGUAGE_MODEL, follows_instructions=True,
+        max_members_shown=30, n_random_members_shown=10,
     )  # fmt: skip
     return CanonicaliseConfig(encoder=ENCODER, sweep=sweep, min_chunks=20, naming=naming)

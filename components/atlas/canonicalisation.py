@@ -1,29 +1,34 @@
 """Atlas, stage two: from free-form tags to a frozen library of concepts (paper §4, method §1.3).
 
     unique tags → embedded → k-means at the knee of the coherence curve → incoherent and rare
-    clusters dropped → named → duplicates merged → too common ones dropped → sorted into a
-    taxonomy → frozen under a digest, with the history of every drop and merge
+    clusters dropped → named → duplicates merged → tone and document concepts that are on nearly
+    everything dropped → sorted into a taxonomy → frozen under a digest, with the history of every
+    drop and merge
 
-Shape suffixes: K concepts   D width of a vector
+Shape suffixes: N tags   K concepts   D width of a vector
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
-from components import contracts, embedding, nearest
-from components.atlas import taxonomy
-from components.atlas.clusters import Cluster, Tagged, cluster_of, sweep
+from components import contracts, embedding
+from components.atlas import consulting, naming, taxonomy
+from components.atlas.clusters import Sweep, sweep
+from components.atlas.consulting import Verdict
+from components.atlas.draft import CardVectors, Draft, History
 from components.atlas.library_config import CanonicaliseConfig
-from components.atlas.naming import Card, describe, name
+from components.atlas.merging import merged
+from components.atlas.naming import Card
+from components.atlas.tagged import KINDS, Places, Tagged, places
+from components.atlas.vocabulary import Vocabulary, vocabulary
 from components.embedding import Embedder
 from components.library import freeze
 from model.events import Events, ignore
-
-_MAX_ROUNDS = 4
 
 
 def canonicalise(
@@ -32,182 +37,160 @@ def canonicalise(
     """Make the library. Returns the number of concepts; ids go from the commonest to the rarest."""
     contracts.verify(chunks, contracts.CHUNKS)
     encoder = embedding.load(config.encoder)
-    tagged = read_tags(tags, encoder)
-    clusters, curve = sweep(tagged, config.sweep, config.seed)
+    found = places(contracts.read(tags, contracts.TAGS))
+    words = vocabulary(config.naming.vocabulary, found.texts, encoder)
+    common = frequent(found, config.min_tag_chunks)
     history = History()
-    kept = _without_weak(clusters, tagged, config, history)
-    if not kept:
-        raise ValueError(_nothing_left(clusters, tagged, config))
-    cards = name(kept, tagged, encoder, config.naming, events)
-    made = [_Concept(cluster, card) for cluster, card in zip(kept, cards, strict=True)]
-    made = _merged(made, tagged, encoder, config, history)
-    made = _without_common(made, tagged, config, history)
-    if not made:
-        raise ValueError(_nothing_left(clusters, tagged, config))
-    made.sort(key=lambda each: (-len(each.cluster.chunks(tagged)), each.card.name))
-    rows = _rows(made, tagged, encoder)
-    library = {
-        "encoder": encoder.name,
-        "encoder_digest": encoder.digest,
-        "n_concepts": len(rows),
-        "n_tags": len(tagged.texts),
-        "n_tagged_chunks": tagged.n_chunks,
-        "n_clusters": len(clusters),
-        "coherence_curve": [{"k": k, "coherence": value} for k, value in sorted(curve.items())],
-        "history": history.steps,
-    }
-    centroids_KD = np.stack([each.cluster.centroid(tagged) for each in made])
-    return freeze(rows, centroids_KD, library, concepts)
+    tagged = common.tagged(encoder.embed(common.texts))
+    clusters = sweep(tagged, config)
+    if len(common.texts) < len(found.texts):
+        history.tell("drop", (), f"{len(found.texts) - len(common.texts)} tags on fewer than "
+                     f"{config.min_tag_chunks} chunks")  # fmt: skip
+    vectors = CardVectors(encoder)
+    draft = library_of(tagged, clusters, words, vectors, config, history, events)
+    near = taxonomy.candidates(vectors.of(draft.cards), encoder)
+    rows = rows_of(draft, _parents(draft, near, config, history))
+    facts = _facts(found, clusters, encoder, history, len(rows))
+    return freeze(rows, draft.groups.centroid_KD, facts, concepts)
 
 
-@dataclass(frozen=True)
-class _Concept:
-    cluster: Cluster
-    card: Card
-
-
-@dataclass(frozen=True)
-class History:
-    """What was dropped and merged on the way, and why."""
-
-    steps: list[dict[str, object]] = field(default_factory=list)
-
-    def tell(self, action: str, names: Sequence[str], reason: str) -> None:
-        """Remember one step."""
-        self.steps.append({"action": action, "names": list(names), "reason": reason})
-
-
-def read_tags(tags: Path, encoder: Embedder) -> Tagged:
-    """Unique tags in alphabetical order, with the chunks that carry them."""
-    table = contracts.read(tags, contracts.TAGS)
-    chunks: dict[str, set[int]] = {}
-    kinds: dict[str, dict[str, int]] = {}
-    for chunk_id, tag, kind in zip(
-        table["chunk_id"].to_pylist(), table["tag"].to_pylist(), table["kind"].to_pylist(),
-        strict=True,
-    ):  # fmt: skip
-        chunks.setdefault(tag, set()).add(chunk_id)
-        kinds.setdefault(tag, {})[kind] = kinds.get(tag, {}).get(kind, 0) + 1
-    texts = tuple(sorted(chunks))
-    return Tagged(
-        texts=texts,
-        kinds=tuple(max(sorted(kinds[text]), key=kinds[text].__getitem__) for text in texts),
-        chunks=tuple(frozenset(chunks[text]) for text in texts),
-        vectors_ND=encoder.embed(texts),
-        n_chunks=len(set(table["chunk_id"].to_pylist())),
+def frequent(found: Places, min_chunks: int) -> Places:
+    """Tags on enough chunks; all of them if none is."""
+    n_chunks_N = np.diff(found.offset_N)
+    keep_N = n_chunks_N >= min(min_chunks, int(n_chunks_N.max()))
+    return Places(
+        texts=[found.texts[row] for row in np.flatnonzero(keep_N).tolist()],
+        kind_N=found.kind_N[keep_N],
+        offset_N=np.concatenate([[0], np.cumsum(n_chunks_N[keep_N])]).astype(np.int64),
+        chunk_M=found.chunk_M[np.repeat(keep_N, n_chunks_N)],
+        n_chunks=found.n_chunks,
     )
 
 
-def _nothing_left(clusters: Sequence[Cluster], tagged: Tagged, config: CanonicaliseConfig) -> str:
-    return (
-        f"no concept is left of {len(clusters)} clusters of {len(tagged.texts)} tags; tag more "
-        f"chunks, lower min_chunks ({config.min_chunks}) or drop_share ({config.drop_share}), or "
-        f"raise max_prevalence ({config.max_prevalence})"
-    )
+def library_of(
+    tagged: Tagged, clusters: Sweep, words: Vocabulary, vectors: CardVectors,
+    config: CanonicaliseConfig, history: History, events: Events = ignore,
+) -> Draft:  # fmt: skip
+    """Clusters as concepts, the commonest first. Raises ValueError where none is left."""
+    unnamed = Draft(tagged, clusters.groups, (Card("", ""),) * clusters.groups.n)
+    draft = _without_weak(unnamed, config, history)
+    draft = _named(draft, words, vectors.encoder, config, history, events)
+    asks = config.naming.namer == "language_model" and config.naming.follows_instructions
+    confirm = partial(consulting.one, config=config.naming) if asks else None
+    draft = merged(draft, vectors, config, history, confirm)
+    return _without_common(draft, config, history).ranked()
 
 
-def _without_weak(
-    clusters: Sequence[Cluster], tagged: Tagged, config: CanonicaliseConfig, history: History
-) -> list[Cluster]:
+def _without_weak(draft: Draft, config: CanonicaliseConfig, history: History) -> Draft:
     """Clusters with enough chunks, less the least coherent share of them."""
-    supported = []
-    for cluster in clusters:
-        n = len(cluster.chunks(tagged))
-        if n >= config.min_chunks:
-            supported.append(cluster)
-        else:
-            history.tell("drop", _members(cluster, tagged), f"on {n} chunks, fewer than needed")
-    by_coherence = sorted(supported, key=lambda cluster: cluster.coherence)
-    weak = by_coherence[: int(len(by_coherence) * config.drop_share)]
-    for cluster in weak:
-        reason = f"coherence {cluster.coherence:.3f} is among the lowest"
-        history.tell("drop", _members(cluster, tagged), reason)
-    return [cluster for cluster in supported if cluster not in weak]
+    groups = draft.groups
+    keep_K = groups.n_chunks_K >= config.min_chunks
+    for group in np.flatnonzero(~keep_K).tolist():
+        reason = f"on {groups.n_chunks_K[group]} chunks, fewer than {config.min_chunks}"
+        history.tell("drop", draft.members(group), reason)
+    supported = np.flatnonzero(keep_K)
+    order = supported[np.argsort(groups.coherence_K[supported], kind="stable")]
+    for group in order[: int(len(order) * config.drop_share)].tolist():
+        keep_K[group] = False
+        reason = f"coherence {groups.coherence_K[group]:.3f} is among the lowest"
+        history.tell("drop", draft.members(group), reason)
+    return _kept(draft, keep_K, draft.n, config)
 
 
-def _merged(
-    made: list[_Concept], tagged: Tagged, encoder: Embedder, config: CanonicaliseConfig,
-    history: History,
-) -> list[_Concept]:  # fmt: skip
-    """Merge what cannot be told apart, until a round changes less than 0.5% of the concepts."""
-    for _ in range(_MAX_ROUNDS):
-        before = len(made)
-        made = _merge_once(made, tagged, encoder, config, history)
-        if before - len(made) <= 0.005 * before:
-            break
-    return made
+def _named(
+    draft: Draft, words: Vocabulary, encoder: Embedder, config: CanonicaliseConfig,
+    history: History, events: Events,
+) -> Draft:  # fmt: skip
+    """Cards for all groups; a model that follows instructions can refuse a group."""
+    tagged, groups, told = draft.tagged, draft.groups, config.naming
+    said: list[list[str]] = [[] for _ in range(groups.n)]
+    if told.namer == "language_model" and not told.follows_instructions:
+        said = naming.sampled(tagged, groups, told, events)
+    cards = naming.named(tagged, groups, said, words, encoder, told)
+    if told.namer == "medoid" or not told.follows_instructions:
+        return replace(draft, cards=tuple(cards))
+    verdicts = consulting.cards(tagged, groups, told, config.seed, events)
+    keep_K = np.ones(groups.n, dtype=bool)
+    for group, verdict in enumerate(verdicts):
+        if verdict.was_read and verdict.coherent < told.least_coherent:
+            keep_K[group] = False
+            reason = f"the language model rates its coherence {verdict.coherent} of 5"
+            history.tell("drop", draft.members(group), reason)
+    cards = [_card(verdict, card) for verdict, card in zip(verdicts, cards, strict=True)]
+    return _kept(replace(draft, cards=tuple(cards)), keep_K, groups.n, config)
 
 
-def _merge_once(
-    made: list[_Concept], tagged: Tagged, encoder: Embedder, config: CanonicaliseConfig,
-    history: History,
-) -> list[_Concept]:  # fmt: skip
-    vectors_KD = encoder.embed([f"{each.card.name}. {each.card.description}" for each in made])
-    k = min(config.n_neighbours + 1, len(made))
-    found = nearest.search(vectors_KD, vectors_KD, k)
-    near = [
-        {int(other): float(cosine) for other, cosine in zip(rows, cosines, strict=True)}
-        for rows, cosines in zip(found.rows_QK, found.cosine_QK, strict=True)
-    ]
-    graph = nx.Graph()
-    graph.add_nodes_from(range(len(made)))
-    for row, others in enumerate(near):
-        for other, cosine in others.items():
-            if other > row and row in near[other] and cosine >= config.merge_cosine:
-                graph.add_edge(row, other, weight=cosine)
-    communities = nx.community.louvain_communities(graph, resolution=1.0, seed=config.seed)
-    groups = sorted(sorted(community) for community in communities)
-    return [_union([made[row] for row in group], tagged, config, history) for group in groups]
+def _card(verdict: Verdict, card: Card) -> Card:
+    """What the model wrote, and ours where it wrote nothing that can be read."""
+    return Card(verdict.name or card.name, verdict.description or card.description)
 
 
-def _union(
-    group: Sequence[_Concept], tagged: Tagged, config: CanonicaliseConfig, history: History
-) -> _Concept:
-    """One concept of several, under the name of the one on most chunks."""
-    if len(group) == 1:
-        return group[0]
-    first = max(group, key=lambda each: (len(each.cluster.chunks(tagged)), each.card.name))
-    cluster = cluster_of([row for each in group for row in each.cluster.members], tagged)
-    names = [each.card.name for each in group]
-    history.tell(
-        "merge", names, f"cards at least {config.merge_cosine} alike; now {first.card.name}"
-    )
-    members = _members(cluster, tagged)
-    text = describe(first.card.name, members, config.naming.max_members_shown)
-    return _Concept(cluster, Card(first.card.name, text))
+def _without_common(draft: Draft, config: CanonicaliseConfig, history: History) -> Draft:
+    """Without concepts of the capped kinds that are on nearly everything; commonest first."""
+    share_K = draft.groups.n_chunks_K / draft.tagged.n_chunks
+    capped = [KINDS.index(kind) for kind in config.capped_kinds]
+    capped_K = np.isin(draft.groups.kind_K, capped)
+    keep_K = ~capped_K | (share_K <= config.max_prevalence)
+    for group in np.flatnonzero(~keep_K).tolist():
+        reason = (
+            f"a {draft.groups.kind(group)} concept on {share_K[group]:.1%} of tagged chunks, above "
+            f"the cap {config.max_prevalence:.0%}"
+        )
+        history.tell("drop", [draft.cards[group].name], reason)
+    return _kept(draft, keep_K, draft.n, config)
 
 
-def _without_common(
-    made: Sequence[_Concept], tagged: Tagged, config: CanonicaliseConfig, history: History
-) -> list[_Concept]:
-    """Concepts that are not on nearly everything: those say too little and drown the others."""
-    kept = []
-    for each in made:
-        share = len(each.cluster.chunks(tagged)) / tagged.n_chunks
-        if share <= config.max_prevalence:
-            kept.append(each)
-        else:
-            reason = f"on {share:.1%} of tagged chunks, above the cap {config.max_prevalence:.0%}"
-            history.tell("drop", [each.card.name], reason)
-    return kept
+def _kept(
+    draft: Draft, keep_K: NDArray[np.bool_], n_clusters: int, config: CanonicaliseConfig
+) -> Draft:
+    if not keep_K.any():
+        raise ValueError(
+            f"no concept is left of {n_clusters} clusters of {draft.tagged.n} tags; tag more "
+            f"chunks, lower min_chunks ({config.min_chunks}) or drop_share ({config.drop_share}), "
+            f"or raise max_prevalence ({config.max_prevalence})"
+        )
+    return draft if keep_K.all() else draft.kept(keep_K)
 
 
-def _rows(made: Sequence[_Concept], tagged: Tagged, encoder: Embedder) -> list[dict[str, object]]:
-    cards = [f"{each.card.name}. {each.card.description}" for each in made]
-    parents = taxonomy.parents(cards, encoder)
+def _parents(
+    draft: Draft, near: Sequence[Sequence[str]], config: CanonicaliseConfig, history: History
+) -> list[str]:
+    """The branch nearest to each concept, or the one a model picks of the nearest."""
+    nearest = [branches[0] for branches in near]
+    if config.naming.namer == "medoid" or not config.naming.follows_instructions:
+        return nearest
+    checked = consulting.parents(draft.cards, near, config.naming)
+    for card, before, after in zip(draft.cards, nearest, checked, strict=True):
+        if before != after:
+            history.tell("move", [card.name], f"by the language model, from {before} to {after}")
+    return checked
+
+
+def rows_of(draft: Draft, parents: Sequence[str]) -> list[dict[str, object]]:
+    groups = draft.groups
     return [
         {
-            "concept_id": concept_id, "name": each.card.name,
-            "description": each.card.description, "kind": each.cluster.kind(tagged),
-            "parent": parent, "taxonomy": f"{parent} / {each.card.name}",
-            "prevalence": len(each.cluster.chunks(tagged)) / tagged.n_chunks,
-            "n_chunks": len(each.cluster.chunks(tagged)),
-            "coherence": each.cluster.coherence,
-            "members": _members(each.cluster, tagged),
+            "concept_id": group, "name": card.name, "description": card.description,
+            "kind": groups.kind(group), "parent": parent, "taxonomy": f"{parent} / {card.name}",
+            "prevalence": float(groups.n_chunks_K[group] / draft.tagged.n_chunks),
+            "n_chunks": int(groups.n_chunks_K[group]),
+            "coherence": float(groups.coherence_K[group]), "members": draft.members(group),
         }
-        for concept_id, (each, parent) in enumerate(zip(made, parents, strict=True))
+        for group, (card, parent) in enumerate(zip(draft.cards, parents, strict=True))
     ]  # fmt: skip
 
 
-def _members(cluster: Cluster, tagged: Tagged) -> list[str]:
-    return [tagged.texts[row] for row in cluster.members]
+def _facts(
+    found: Places, clusters: Sweep, encoder: Embedder, history: History, n_concepts: int
+) -> dict[str, object]:
+    return {
+        "encoder": encoder.name,
+        "encoder_digest": encoder.digest,
+        "n_concepts": n_concepts,
+        "n_tags": len(found.texts),
+        "n_tagged_chunks": found.n_chunks,
+        "n_clusters": clusters.groups.n,
+        "n_tags_swept": clusters.n_tags,
+        "coherence_curve": [{"k": k, "coherence": value} for k, value in clusters.curve.items()],
+        "history": history.steps,
+    }

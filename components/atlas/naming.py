@@ -1,22 +1,26 @@
-"""Names and descriptions of clusters (paper §4, stage two; method §1.3, prompt A.2).
+"""Names and descriptions of groups of tags (paper §4, stage two; method §1.3).
 
-A language model proposes names from the members; the members are proposals too. The proposal most
-like the cluster's centroid wins, short ones preferred, so a model that rambles costs nothing. Small
-models name better when they complete a list of examples than when they are asked in a chat.
+Proposals are the members, what a language model says, and the titles of an encyclopedia nearest to
+the group. The best is like the group's centroid, short, a noun phrase, and among members one that
+many chunks carry; samples of a model that agree count for more. So a model that rambles costs
+nothing. Small models name better when they complete a list of examples than when asked in a chat;
+one that follows instructions (consulting.py) has its name taken as it is.
 
-Shape suffixes: N proposals   D width of a vector
+Shape suffixes: P proposals   K groups   D width of a vector
 """
 
-import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from components import llm
-from components.atlas.clusters import Cluster, Tagged
+from components import llm, nearest
+from components.atlas.clusters import Groups
 from components.atlas.library_config import NamingConfig
+from components.atlas.tagged import Tagged
+from components.atlas.vocabulary import Vocabulary, key
 from components.embedding import Embedder, Floats
 from components.llm import Prompt
 from model.events import Event, Events
@@ -29,18 +33,15 @@ _SHOTS = (
     ("royal court, succession, coronation of a king", "Monarchy"),
 )
 _SYSTEM = "Name what the items have in common, in one to three words."
-_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "description": {"type": "string"}},
-        "required": ["name", "description"],
-    }
-)
-_DESCRIBE = (
-    "You name concepts of a library. Given tags, answer in JSON with a name of at most five words "
-    "and one sentence that says what they have in common and what is excluded."
-)
 _MAX_NAME_CHARS = 48
+_MEMBERS_PROPOSED = 40
+_TITLES_PROPOSED = 3
+_FREQUENCY_BONUS = 0.15
+_NOUN_BONUS = 0.15
+_TITLE_BONUS = 0.05
+_MAJORITY_BONUS = 0.1
+ONE_MEANING = 0.6
+"""Cosine of centroids from which two groups of one name are one concept (merging.py)."""
 
 
 @dataclass(frozen=True)
@@ -50,116 +51,144 @@ class Card:
     name: str
     description: str
 
-
-@dataclass(frozen=True)
-class Proposals:
-    """What the model said about each cluster: names, and a description where it wrote one."""
-
-    names: list[list[str]]
-    descriptions: list[str]
+    @property
+    def text(self) -> str:
+        return f"{self.name}. {self.description}"
 
 
-def name(
-    clusters: Sequence[Cluster], tagged: Tagged, encoder: Embedder, config: NamingConfig,
-    events: Events,
+def sampled(
+    tagged: Tagged, groups: Groups, config: NamingConfig, events: Events
+) -> list[list[str]]:
+    """Names that a model which completes examples gives each group; none where it rambles."""
+    prompts = [
+        Prompt(
+            system=_SYSTEM, shots=_SHOTS, max_tokens=config.max_name_tokens,
+            question=", ".join(members(tagged, groups, at)[: config.max_members_shown]),
+            temperature=config.temperature if sample else 0.0, seed=sample, continues_text=True,
+        )
+        for at in range(groups.n)
+        for sample in range(config.n_samples)
+    ]  # fmt: skip
+    with llm.connect(config.language_model) as client:
+        answers = client.ask(
+            prompts, lambda n: events(Event(step=n, total_steps=len(prompts)))
+        )  # fmt: skip
+    names, n = [cleaned(answer.text) for answer in answers], config.n_samples
+    return [[name for name in names[at * n : (at + 1) * n] if name] for at in range(groups.n)]
+
+
+def named(
+    tagged: Tagged, groups: Groups, said: Sequence[Sequence[str]], words: Vocabulary,
+    encoder: Embedder, config: NamingConfig,
 ) -> list[Card]:  # fmt: skip
-    """A card for every cluster; no two names are alike but for case."""
-    asked = config.namer == "language_model"
-    proposed = _ask(clusters, tagged, config, events) if asked else _nothing(len(clusters))
-    taken: set[str] = set()
-    cards = []
-    for cluster, names, said in zip(clusters, proposed.names, proposed.descriptions, strict=True):
-        members = [tagged.texts[row] for row in cluster.members]
-        ranked = _ranked([*names, *members], cluster.centroid(tagged), encoder, config)
-        chosen = next((each for each in ranked if each.casefold() not in taken), None)
-        chosen = chosen or _numbered(ranked[0], taken)
-        taken.add(chosen.casefold())
-        cards.append(Card(chosen, said or describe(chosen, members, config.max_members_shown)))
+    """A card for every group, the one on most chunks first to choose its name.
+
+    Two groups get one name if their centroids are alike, as they are then merged, or if all their
+    proposals are taken, as they are then told apart (merging.py).
+    """
+    near = (
+        nearest.search(words.vectors_VD, groups.centroid_KD, _TITLES_PROPOSED).rows_QK.tolist()
+        if words.titles
+        else [[] for _ in range(groups.n)]
+    )
+    vector_of = _vectors(said, encoder)
+    taken: dict[str, list[int]] = {}
+    cards = [Card("", "")] * groups.n
+    for group in np.lexsort((np.arange(groups.n), -groups.n_chunks_K)).tolist():
+        proposals = _proposals(tagged, groups, group, said[group], near[group], words, vector_of)
+        ranked = _ranked(proposals, groups.centroid_KD[group], words, config)
+        chosen = next(
+            (name for name in ranked if _free(name, group, groups.centroid_KD, taken)), ranked[0]
+        )
+        taken.setdefault(key(chosen), []).append(group)
+        shown = members(tagged, groups, group)
+        cards[group] = Card(chosen, describe(chosen, shown, config.max_members_shown))
     return cards
 
 
-def describe(name_of: str, members: Sequence[str], n_shown: int) -> str:
+def members(tagged: Tagged, groups: Groups, group: int) -> list[str]:
+    """The tags of a group, the commonest first."""
+    return [tagged.texts[row] for row in groups.members(group).tolist()]
+
+
+def describe(name_of: str, members_of: Sequence[str], n_shown: int) -> str:
     """What a concept stands for, by its members."""
-    others = [member for member in members if member.casefold() != name_of.casefold()]
+    others = [member for member in members_of if member.casefold() != name_of.casefold()]
     if not others:
         return f"Passages about or showing {name_of.lower()}."
     return f"Passages about or showing {name_of.lower()}: {', '.join(others[:n_shown])}."
 
 
-def _nothing(n: int) -> Proposals:
-    return Proposals([[] for _ in range(n)], [""] * n)
+@dataclass(frozen=True)
+class _Proposal:
+    name: str
+    vector_D: Floats
+    bonus: float
+    """What speaks for it besides its meaning."""
 
 
-def _ask(
-    clusters: Sequence[Cluster], tagged: Tagged, config: NamingConfig, events: Events
-) -> Proposals:
-    shown = [
-        ", ".join(tagged.texts[row] for row in cluster.members[: config.max_members_shown])
-        for cluster in clusters
-    ]
-    if config.describes:
-        return _ask_for_cards(shown, config, events)
-    prompts = [
-        Prompt(
-            system=_SYSTEM, shots=_SHOTS, question=items, max_tokens=config.max_name_tokens,
-            temperature=config.temperature if sample else 0.0, seed=sample, continues_text=True,
-        )
-        for items in shown
-        for sample in range(config.n_samples)
-    ]  # fmt: skip
-    with llm.connect(config.language_model) as client:
-        answers = client.ask(prompts, _heard(events, len(prompts)))
-    texts = [_cleaned(answer.text) for answer in answers]
-    n = config.n_samples
-    names = [[text for text in texts[at * n : (at + 1) * n] if text] for at in range(len(shown))]
-    return Proposals(names, [""] * len(shown))
-
-
-def _ask_for_cards(shown: Sequence[str], config: NamingConfig, events: Events) -> Proposals:
-    prompts = [
-        Prompt(system=_DESCRIBE, shots=(), question=items, max_tokens=160, schema=_SCHEMA)
-        for items in shown
-    ]
-    with llm.connect(config.language_model) as client:
-        answers = client.ask(prompts, _heard(events, len(prompts)))
-    names, descriptions = [], []
-    for answer in answers:
-        try:
-            said = json.loads(answer.text)
-        except json.JSONDecodeError:
-            said = {}  # counted as no proposal: the members still name the cluster
-        names.append([found] if (found := _cleaned(str(said.get("name", "")))) else [])
-        descriptions.append(" ".join(str(said.get("description", "")).split()))
-    return Proposals(names, descriptions)
-
-
-def _heard(events: Events, total: int):  # type: ignore[no-untyped-def]
-    return lambda n: events(Event(step=n, total_steps=total))
+def _proposals(
+    tagged: Tagged, groups: Groups, group: int, said: Sequence[str], near: Sequence[int],
+    words: Vocabulary, vector_of: dict[str, Floats],
+) -> list[_Proposal]:  # fmt: skip
+    """Members, samples and titles, each spelling once."""
+    rows = groups.members(group)[:_MEMBERS_PROPOSED].tolist()
+    share: dict[str, float] = {}
+    for row in rows:
+        spelling = key(tagged.texts[row])
+        share[spelling] = share.get(spelling, 0.0) + float(tagged.weight_N[row])
+    most = max(share.values())
+    agreed = Counter(key(name) for name in said)
+    found: dict[str, _Proposal] = {}
+    is_entity = groups.kind(group) == "entity"
+    for row in rows:
+        text = tagged.texts[row]
+        bonus = _FREQUENCY_BONUS * float(np.log1p(share[key(text)]) / np.log1p(most))
+        name = words.title_of.get(key(text)) or _as_name(text, is_entity)
+        found.setdefault(key(text), _Proposal(name, tagged.vectors_ND[row], bonus))
+    for name in said:
+        bonus = _MAJORITY_BONUS if agreed[key(name)] > 1 else 0.0
+        found.setdefault(key(name), _Proposal(_as_name(name, is_entity), vector_of[name], bonus))
+    for at in near:
+        title = words.titles[at]
+        found.setdefault(key(title), _Proposal(title, words.vectors_VD[at], _TITLE_BONUS))
+    return list(found.values())
 
 
 def _ranked(
-    proposals: Sequence[str], centroid_D: Floats, encoder: Embedder, config: NamingConfig
+    proposals: Sequence[_Proposal], centroid_D: Floats, words: Vocabulary, config: NamingConfig
 ) -> list[str]:
-    """Proposals as names, the best first."""
-    names = list(dict.fromkeys(_as_name(text) for text in proposals if text))
-    cosine_N = encoder.embed(names) @ centroid_D
-    extra_N = np.asarray([max(0, len(each.split()) - 2) for each in names], dtype=np.float32)
-    order = np.argsort(-(cosine_N - config.length_penalty * extra_N), kind="stable")
-    return [names[int(row)] for row in order]
+    """Names, the best first."""
+    cosine_P = np.stack([each.vector_D for each in proposals]) @ centroid_D
+    score_P = [
+        cosine
+        + each.bonus
+        + _NOUN_BONUS * words.noun(each.name)
+        - config.length_penalty * max(0, len(each.name.split()) - 2)
+        for each, cosine in zip(proposals, cosine_P.tolist(), strict=True)
+    ]
+    order = np.argsort(-np.asarray(score_P), kind="stable")
+    return [proposals[at].name for at in order.tolist()]
 
 
-def _numbered(name_of: str, taken: set[str]) -> str:
-    number = 2
-    while f"{name_of} ({number})".casefold() in taken:
-        number += 1
-    return f"{name_of} ({number})"
+def _free(name: str, group: int, centroid_KD: Floats, taken: dict[str, list[int]]) -> bool:
+    """Whether no group has the name, or one that means the same."""
+    others = taken.get(key(name), [])
+    return all(float(centroid_KD[other] @ centroid_KD[group]) >= ONE_MEANING for other in others)
 
 
-def _as_name(text: str) -> str:
+def _vectors(said: Sequence[Sequence[str]], encoder: Embedder) -> dict[str, Floats]:
+    unique = sorted({name for names in said for name in names})
+    return dict(zip(unique, encoder.embed(unique), strict=True)) if unique else {}
+
+
+def _as_name(text: str, is_entity: bool) -> str:
+    if is_entity:
+        return " ".join(word[:1].upper() + word[1:] for word in text.split())
     return text[:1].upper() + text[1:]
 
 
-def _cleaned(text: str) -> str:
+def cleaned(text: str) -> str:
     """The first line of an answer, without quotes, if it can be a name."""
     line = text.strip().splitlines()[0] if text.strip() else ""
     line = re.sub(r"^(Category|Name)\s*:\s*", "", line).strip(" .\"'*-")

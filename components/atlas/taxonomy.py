@@ -1,16 +1,15 @@
 """The fixed top level that concepts are sorted under: the nearest by embedding (paper §4).
 
 A parent that is near everything would collect whatever is odd, so a concept's cosine with a parent
-is measured against what that parent has with all concepts, in standard deviations.
+is measured against what that parent has with all concepts, in standard deviations. The nearest
+three are what a language model may choose from, where one checks.
 
 Shape suffixes: K concepts   P parents
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from components.embedding import Embedder
+from components.embedding import Embedder, Floats
 
 TOP_LEVEL: dict[str, str] = {
     "Arts and literature": "poetry, drama, theatre, novels, music, painting, film, literary style",
@@ -28,13 +27,15 @@ TOP_LEVEL: dict[str, str] = {
     "Everyday life": "food, clothing, sport, games, home, work, money",
     "Language and form": "grammar, vocabulary, spelling, pronouns, sentence, style of writing",
 }
+_CANDIDATES = 3
 
 
-def parents(cards: Sequence[str], encoder: Embedder) -> list[str]:
-    """The parent of each card."""
+def candidates(cards_KD: Floats, encoder: Embedder) -> list[list[str]]:
+    """The three parents nearest to each card, the nearest first."""
     names = list(TOP_LEVEL)
     top_level = encoder.embed([f"{name}: {about}" for name, about in TOP_LEVEL.items()])
-    cosine_KP = encoder.embed(list(cards)) @ top_level.T
+    cosine_KP = cards_KD @ top_level.T
     spread_P = np.maximum(cosine_KP.std(axis=0), 1e-6)
-    nearest_K = ((cosine_KP - cosine_KP.mean(axis=0)) / spread_P).argmax(axis=1)
-    return [names[int(row)] for row in nearest_K]
+    likeness_KP = (cosine_KP - cosine_KP.mean(axis=0)) / spread_P
+    order_KP = np.argsort(-likeness_KP, axis=1, kind="stable")[:, :_CANDIDATES]
+    return [[names[int(at)] for at in row] for row in order_KP]

@@ -53,7 +53,10 @@ class ConceptBounds(Config):
 
     min_concepts: PositiveInt = 150
     max_prevalence: Share = 0.1
-    """A concept that most chunks carry says nothing, and takes most of the label mass."""
+    """Of a tone or a document concept: on more chunks it says little and takes the label mass."""
+
+    max_prevalence_of_others: Share = 0.5
+    """A content or entity concept on most of the tagged chunks cannot be told from none."""
 
     min_chunks_per_concept: PositiveInt = 1
 

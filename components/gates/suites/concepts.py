@@ -12,6 +12,7 @@ _COLUMNS = (
     "concept_id", "name", "description", "kind", "parent", "taxonomy", "prevalence", "n_chunks",
     "coherence",
 )  # fmt: skip
+_CAPPED = ("tone", "document")
 
 
 def sheets(table: pa.Table, n_concepts_declared: float, bounds: ConceptBounds) -> list[Sheet]:
@@ -20,6 +21,8 @@ def sheets(table: pa.Table, n_concepts_declared: float, bounds: ConceptBounds) -
     members = table.column("members").to_pylist()
     frame["n_members"] = [None if tags is None else len(tags) for tags in members]
     frame["n_members"] = pd.to_numeric(frame["n_members"])
+    capped = frame["kind"].isin(_CAPPED)
+    frame["capped_prevalence"] = frame["prevalence"].where(capped, 0.0)
     frame["row_offset"] = frame["concept_id"] - np.arange(len(frame))
     name = frame["name"].astype("str")
     frame["folded_name"] = name.str.strip().str.casefold()
@@ -34,7 +37,8 @@ def sheets(table: pa.Table, n_concepts_declared: float, bounds: ConceptBounds) -
             Unique("name_unique_case_folded", "folded_name"),
             Between("name_not_blank", "name_chars", low=1),
             OneOf("kind_known", "kind", KINDS),
-            Between("prevalence_within_cap", "prevalence", 0, bounds.max_prevalence),
+            Between("prevalence_within_cap", "capped_prevalence", 0, bounds.max_prevalence),
+            Between("prevalence_a_share", "prevalence", 0, bounds.max_prevalence_of_others),
             Between("coherence_is_a_cosine", "coherence", -1, 1 + 1e-6),
             Between("chunks_per_concept", "n_chunks", low=bounds.min_chunks_per_concept),
             Between("members_not_empty", "n_members", low=1),

@@ -2,42 +2,20 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from components import contracts
-from components.atlas import naming
 from components.atlas.canonicalisation import canonicalise
-from components.atlas.clusters import Tagged, cluster_of, knee
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
-from components.hashing import HashingEmbedder
+from components.library import open_library
+from tests.components.atlas.some_tags import FAMILIES, families, rows, write
 
-FAMILIES = {
-    "sea": ["sea voyage", "sea voyages", "long sea voyage"],
-    "law": ["criminal law", "criminal laws", "law of crimes"],
-    "sum": ["number theory", "theory of numbers", "number theories"],
-}
+Folders = dict[str, Path]
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> dict[str, Path]:
-    """12 chunks, each with two tags of one of three families."""
-    made = {name: tmp_path / name for name in ("tags", "chunks", "concepts")}
-    for folder in made.values():
-        folder.mkdir()
-    families = list(FAMILIES.values())
-    rows = [
-        {"chunk_id": chunk, "tag": families[chunk % 3][(chunk // 3 + place) % 3], "kind": "content"}
-        for chunk in range(12)
-        for place in range(2)
-    ]
-    (made["tags"] / "sample.json").write_text("{}")
-    contracts.write(rows, made["tags"], contracts.TAGS)
-    piece = {"doc_id": "d", "start": 0, "end": 1, "n_wordpieces": 4, "status": "ok"}
-    contracts.write(
-        ({"chunk_id": row, **piece} for row in range(12)), made["chunks"], contracts.CHUNKS
-    )
-    return made
+def folders(tmp_path: Path) -> Folders:
+    return write(tmp_path, families(), n_chunks=12)
 
 
 def config(**changes: object) -> CanonicaliseConfig:
@@ -47,7 +25,7 @@ def config(**changes: object) -> CanonicaliseConfig:
     ).model_copy(update=changes)  # fmt: skip
 
 
-def library(folders: dict[str, Path], **changes: object) -> list[dict]:
+def library(folders: Folders, **changes: object) -> list[dict]:
     canonicalise(folders["tags"], folders["chunks"], folders["concepts"], config(**changes))
     return contracts.read(folders["concepts"], contracts.CONCEPTS).to_pylist()
 
@@ -60,27 +38,47 @@ def test_tags_of_one_meaning_become_one_concept(folders):
     assert [row["concept_id"] for row in found] == [0, 1, 2]
     assert {row["n_chunks"] for row in found} == {4}
     assert [row["prevalence"] for row in found] == pytest.approx([1 / 3] * 3)
+    assert all(0.3 < row["coherence"] < 1.0 for row in found)
+    assert all(row["taxonomy"] == f"{row['parent']} / {row['name']}" for row in found)
+    assert open_library(folders["concepts"]).centroids_KD.shape[0] == 3
 
 
-def test_the_same_tags_make_the_same_library(folders, tmp_path):
+def test_the_same_tags_make_the_same_bytes_whatever_order_they_come_in(folders, tmp_path):
     library(folders)
-    first = contracts.json_file(folders["concepts"], "library.json")["digest"]
-    again = tmp_path / "again"
-    again.mkdir()
-    library({**folders, "concepts": again})
-    assert contracts.json_file(again, "library.json")["digest"] == first
+    again = write(tmp_path / "again", families()[::-1], n_chunks=12)
+    library(again)
+    first, second = (contracts.manifest_of(each["concepts"]) for each in (folders, again))
+    assert first.digest == second.digest
 
 
-def test_rare_and_too_common_concepts_are_dropped_on_record(folders):
-    with pytest.raises(ValueError, match=r"no concept is left of 3 clusters.*min_chunks \(2\)"):
-        library(folders, max_prevalence=0.2)
-    with pytest.raises(ValueError, match=r"min_chunks \(5\)"):
+def test_rare_concepts_are_dropped_and_nothing_left_is_an_error(folders):
+    with pytest.raises(ValueError, match=r"no concept is left of 3 clusters.*min_chunks \(5\)"):
         library(folders, min_chunks=5)
+
+
+@pytest.mark.parametrize(("kind", "n_left"), [("tone", 1), ("document", 1), ("content", 2)])
+def test_the_prevalence_cap_is_for_tone_and_document_concepts(kind, n_left, tmp_path):
+    everywhere = rows({chunk: ["sombre tone"] for chunk in range(9)}, kind)
+    some = rows({chunk: ["whale hunt"] for chunk in range(2)})
+    folders = write(tmp_path, [*everywhere, *some], n_chunks=9)
+    found = library(folders, sweep=(2,))
+    assert len(found) == n_left
+    history = open_library(folders["concepts"]).facts["history"]
+    assert (kind == "content") is (history == [])
+    if kind != "content":
+        assert history[0]["reason"] == f"a {kind} concept on 100.0% of tagged chunks, " + (
+            "above the cap 60%"
+        )
+
+
+def test_the_cap_reaches_other_kinds_where_the_config_says_so(folders):
+    with pytest.raises(ValueError, match=r"or raise max_prevalence \(0\.2\)"):
+        library(folders, max_prevalence=0.2, capped_kinds=("content",))
 
 
 def test_the_history_says_why_a_cluster_is_gone(folders):
     library(folders, drop_share=0.34)
-    facts = contracts.json_file(folders["concepts"], "library.json")
+    facts = open_library(folders["concepts"]).facts
     (step,) = facts["history"]
     assert step["action"] == "drop"
     assert "among the lowest" in step["reason"]
@@ -90,38 +88,32 @@ def test_the_history_says_why_a_cluster_is_gone(folders):
 def test_cards_that_cannot_be_told_apart_are_merged(folders):
     found = library(folders, sweep=(9,), merge_cosine=0.3, min_chunks=1)
     assert len(found) < 9
-    facts = contracts.json_file(folders["concepts"], "library.json")
-    assert {step["action"] for step in facts["history"]} == {"merge"}
+    steps = open_library(folders["concepts"]).facts["history"]
+    assert {step["action"] for step in steps} == {"merge"}
 
 
-def test_the_knee_stands_highest_over_the_chord():
-    assert knee({10: 0.3, 20: 0.6, 30: 0.65, 40: 0.68}) == 20
-    assert knee({10: 0.3, 20: 0.6}) == 20
+def test_rare_tags_can_be_left_out_and_are_counted(tmp_path):
+    folders = write(tmp_path, [*families(), *rows({3: ["lone thing"]})], n_chunks=12)
+    found = library(folders, min_tag_chunks=2)
+    assert "lone thing" not in {tag for row in found for tag in row["members"]}
+    assert open_library(folders["concepts"]).facts["history"][0]["reason"] == (
+        "1 tags on fewer than 2 chunks"
+    )
 
 
-def test_coherence_by_hand():
-    vectors_ND = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    tagged = Tagged(("a", "b"), ("content",) * 2, (frozenset({1}), frozenset({2})), vectors_ND, 2)
-    assert cluster_of([0, 1], tagged).coherence == pytest.approx(2**-0.5)
-    assert cluster_of([0], tagged).coherence == pytest.approx(1.0)
+def test_an_empty_corpus_is_told_apart_from_a_poor_one(tmp_path):
+    folders = write(tmp_path, [], n_chunks=0)
+    with pytest.raises(ValueError, match=r"no tag to make a library of.*Is the corpus empty"):
+        library(folders)
 
 
-def test_names_differ_even_where_clusters_read_alike():
-    encoder = HashingEmbedder()
-    texts = ("sea", "sea ")
-    vectors_ND = encoder.embed(texts)
-    tagged = Tagged(texts, ("content",) * 2, (frozenset({1}),) * 2, vectors_ND, 1)
-    clusters = [cluster_of([0], tagged), cluster_of([0], tagged)]
-    cards = naming.name(clusters, tagged, encoder, NamingConfig(namer="medoid"), lambda event: None)
-    assert [card.name for card in cards] == ["Sea", "Sea (2)"]
+def test_one_tag_alone_makes_a_library_of_one_concept(tmp_path):
+    folders = write(tmp_path, rows({0: ["whale hunt"], 1: ["whale hunt"]}), n_chunks=2)
+    (row,) = library(folders, sweep=(40, 80))
+    assert (row["name"], row["n_chunks"], row["members"]) == ("Whale hunt", 2, ["whale hunt"])
 
 
-@pytest.mark.parametrize(
-    ("answer", "name"),
-    [
-        (" Poetry\nItems: x", "Poetry"), ("Category: Law.", "Law"), ("", ""), ("a, b, c", ""),
-        ("12", ""), ("one two three four five six", ""),
-    ],
-)  # fmt: skip
-def test_an_answer_is_a_name_or_nothing(answer, name):
-    assert naming._cleaned(answer) == name
+def test_more_clusters_than_tags_are_as_many_as_there_are_tags(folders):
+    library(folders, sweep=(5, 500), min_chunks=1, merge_cosine=1.0)
+    facts = open_library(folders["concepts"]).facts
+    assert [point["k"] for point in facts["coherence_curve"]] == [5, 9]

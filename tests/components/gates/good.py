@@ -31,7 +31,7 @@ CONFIG = CheckConfig(
         min_tagged_chunks=3, min_distinct_tags=3, min_mean_tags_per_chunk=1.5, max_tags_per_chunk=3,
         max_commonest_tag_share=0.7, max_parse_failed_share=0.3,
     ),
-    concepts=ConceptBounds(min_concepts=3, max_prevalence=0.5),
+    concepts=ConceptBounds(min_concepts=3, max_prevalence=0.4),
     labels=LabelBounds(
         min_labelled_chunks=3, min_concepts=2, max_labels_per_chunk=2,
         max_commonest_concept_share=0.8,
