@@ -38,6 +38,7 @@ from components.library import freeze
 ENCODER = "minilm-int8"
 SIZES = (100_000, 300_000, 1_000_000)
 TAGS_PER_CLUSTER, PLACES_PER_TAG, CHUNKS_PER_TAG = 250, 10, 3
+ITERATIONS = 10
 PAPER_TAGS, PAPER_CLUSTERS = 14_000_000, 80_000
 
 
@@ -104,7 +105,7 @@ def measure(made: Path) -> dict[str, object]:
     vectors_ND = np.load(made / "vectors.npy")
     naming = NamingConfig(namer="medoid", vocabulary="encyclopedia")
     k = len(vectors_ND) // TAGS_PER_CLUSTER
-    config = CanonicaliseConfig(encoder=ENCODER, sweep=(k,), naming=naming)
+    config = CanonicaliseConfig(encoder=ENCODER, sweep=(k,), n_iterations=ITERATIONS, naming=naming)
     words = vocabulary("encyclopedia", (), encoder)  # encoded once for each machine, then kept
     encoder.n_texts, encoder.seconds = 0, 0.0
     with step("read tags"):
@@ -135,13 +136,14 @@ def measure(made: Path) -> dict[str, object]:
 def extrapolated(measured: dict[str, object], n_tags: int, k: int) -> dict[str, float]:
     """Seconds of each step elsewhere, on one thread of this machine.
 
-    Clustering fits 64 k tags to k centroids and assigns n tags to k: work (64 · 25 · k + n) · k.
+    Clustering fits 64 k tags to k centroids, ten times, and assigns n to k: (64 · 10 · k + n) · k.
     Reading and the words of tags grow as n; naming and merging as k (members looked at are bounded
     for each concept), taxonomy as k; freezing writes n members.
     """
     n_before, k_before = _number(measured, "n_tags"), _number(measured, "k")
     by_n, by_k = n_tags / n_before, k / k_before
-    work, work_before = (64 * 25 * k + n_tags) * k, (64 * 25 * k_before + n_before) * k_before
+    work = (64 * ITERATIONS * k + n_tags) * k
+    work_before = (64 * ITERATIONS * k_before + n_before) * k_before
     factor = {
         "read tags": by_n, "words of tags": by_n, "cluster": work / work_before,
         "drop, name, merge": max(by_n, by_k), "taxonomy": by_k, "freeze": by_n,

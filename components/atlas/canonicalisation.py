@@ -108,7 +108,7 @@ def _named(
         said = naming.sampled(tagged, groups, told, events)
     cards = naming.named(tagged, groups, said, words, encoder, told)
     if told.namer == "medoid" or not told.follows_instructions:
-        return replace(draft, cards=tuple(cards))
+        return _without_unnamed(replace(draft, cards=tuple(cards)), words, config, history)
     verdicts = consulting.cards(tagged, groups, told, config.seed, events)
     keep_K = np.ones(groups.n, dtype=bool)
     for group, verdict in enumerate(verdicts):
@@ -118,6 +118,18 @@ def _named(
             history.tell("drop", draft.members(group), reason)
     cards = [_card(verdict, card) for verdict, card in zip(verdicts, cards, strict=True)]
     return _kept(replace(draft, cards=tuple(cards)), keep_K, groups.n, config)
+
+
+def _without_unnamed(
+    draft: Draft, words: Vocabulary, config: CanonicaliseConfig, history: History
+) -> Draft:
+    """Without groups that no noun phrase stands for, such as forms of a verb."""
+    noun_K = np.array([words.noun(card.name) for card in draft.cards])
+    keep_K = noun_K >= config.naming.least_noun
+    for group in np.flatnonzero(~keep_K).tolist():
+        reason = f"no noun phrase stands for it; the best name is {draft.cards[group].name}"
+        history.tell("drop", draft.members(group), reason)
+    return _kept(draft, keep_K, draft.n, config)
 
 
 def _card(verdict: Verdict, card: Card) -> Card:

@@ -41,6 +41,10 @@ class NamingConfig(Config):
     """Taken from a name's cosine for every word beyond two."""
 
     temperature: Annotated[float, Field(ge=0.0)] = 0.6
+    least_noun: Share = 0.0
+    """Groups whose best name is less like a noun phrase, 0 to 1, are dropped. Not for a model that
+    follows instructions."""
+
     least_coherent: Annotated[int, Field(ge=1, le=5)] = 3
     """Groups that a model which follows instructions rates lower, of 1 to 5, are dropped."""
 
@@ -56,7 +60,7 @@ class CanonicaliseConfig(Config):
     sweep_tags: PositiveInt = 200_000
     """With more unique tags the curve is taken on a sample of this many."""
 
-    n_iterations: PositiveInt = 25
+    n_iterations: PositiveInt = 10
     points_per_centroid: PositiveInt = 64
     """Tags that k-means is fitted to, for each cluster; all are assigned."""
 

@@ -1,8 +1,10 @@
-"""Which words can name a thing: titles that people chose, and how tags use a word (paper §4).
+"""Which words can name a thing: titles that people chose, and how words are used (paper §4).
 
-A name that people would use is mostly a noun phrase. Without a parser two signs tell: whether a
-word ends a title of an encyclopedia, and how often it ends a tag of several words rather than
-standing before the end. "Graph" ends "directed graph"; "write" ends nothing.
+A name that people would use is mostly a noun phrase. Without a parser some signs tell: whether a
+word ends a title of an encyclopedia; how often its prose has the word where a noun phrase ends
+("the shore of", "a long shore,"); for words that it hardly has, how often the word ends a tag of
+several words, and how it is spelt. "Graph" ends "directed graph"; "write" and "abnormal" end
+nothing.
 
 Shape suffixes: V titles   D width of a vector
 """
@@ -10,6 +12,7 @@ Shape suffixes: V titles   D width of a vector
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,12 +23,23 @@ from components import titles as encyclopedia
 from components.embedding import Embedder, Floats
 
 _BRACKETS = re.compile(r"\s*\([^)]*\)")
-_PRIOR = 1.0
-_UNSEEN = 0.6
-"""How noun-like a word is that neither titles nor tags of several words tell anything about."""
+_WORD = re.compile(r"[a-z]{3,}")
+_BEFORE = "the|a|an|its|their|his|this|of|in|into|by|for|with"
+_AFTER = (
+    "of|in|and|is|was|are|were|for|that|which|to|as|on|by|or|from|with|at|has|have"
+)  # fmt: skip
+_END_OF_NOUN_PHRASE = re.compile(
+    rf"\b(?:{_BEFORE})\s+(?:[a-z-]+\s+)?([a-z]{{3,}})(?=\s+(?:{_AFTER})\b|[,.;)])"
+)
+_OF_NOUNS = 0.3
+"""Share of its places where a noun ends a phrase like that; of other words it is under 0.1."""
 
-_NOT_NOUNS = re.compile(r"(?:ly|ous|ive|ful|less|able|ible|ary|ical|esque|ing|ed)$")
-_UNLIKELY = 0.3
+_FEWEST_PLACES = 5
+_PRIOR = 1.0
+_NOUNS = re.compile(r"(?:[ts]ion|ment|ness|ity|is[mt]|[ae]nce|ship|hood|dom|logy|sis|itis|ture)$")
+_NOT_NOUNS = re.compile(r"(?:ly|ous|ive|ful|less|[ai]ble|ary|ical|esque|ing|ed|est|eth)$")
+_LIKELY, _UNSEEN, _UNLIKELY = 0.9, 0.5, 0.2
+"""How noun-like a word is by its ending."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +61,16 @@ class Vocabulary:
         if key(phrase) in self.title_of:
             return 1.0
         word = phrase.casefold().split()[-1] if phrase.split() else ""
-        unseen = _UNLIKELY if _NOT_NOUNS.search(word) else _UNSEEN
-        return self.heads.get(singular(word), unseen)
+        return self.heads.get(singular(word), _by_ending(word))
 
 
 def vocabulary(source: str, tags: Iterable[str], encoder: Embedder) -> Vocabulary:
     """Titles of a source ("none": no titles), and what all tags say of their words."""
-    found = encyclopedia.titles() if source == "encyclopedia" else []
+    known = source == "encyclopedia"
+    found = encyclopedia.titles() if known else []
     plain = tuple(dict.fromkeys(_BRACKETS.sub("", title) for title in found))
-    heads = _heads(tags)
+    heads = _in_tags(tags)
+    heads |= _in_prose(encyclopedia.prose().lower() if known else "")
     heads |= {singular(title.casefold().split()[-1]): 1.0 for title in plain if title.split()}
     return Vocabulary(
         titles=plain,
@@ -84,23 +99,35 @@ def singular(word: str) -> str:
 _SMALL = frozenset(("a", "an", "the", "of", "in", "and", "for", "to", "s"))
 
 
-def _heads(tags: Iterable[str]) -> dict[str, float]:
-    last: dict[str, int] = {}
-    seen: dict[str, int] = {}
+def _in_tags(tags: Iterable[str]) -> dict[str, float]:
+    """How often a word of a tag of several words is its last."""
+    last: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     for tag in tags:
-        words = tag.split()
-        if len(words) < 2:
-            continue
-        for word in words:
-            word = singular(word)
-            seen[word] = seen.get(word, 0) + 1
-        word = singular(words[-1])
-        last[word] = last.get(word, 0) + 1
+        words = [singular(word) for word in tag.split()]
+        if len(words) > 1:
+            seen.update(words)
+            last[words[-1]] += 1
     return {
-        word: (last.get(word, 0) + _PRIOR * (_UNLIKELY if _NOT_NOUNS.search(word) else _UNSEEN))
-        / (n + _PRIOR)
-        for word, n in seen.items()
+        word: (last[word] + _PRIOR * _by_ending(word)) / (n + _PRIOR) for word, n in seen.items()
     }
+
+
+def _in_prose(text: str) -> dict[str, float]:
+    """How often a word stands where a noun phrase ends, against how often nouns do."""
+    ends = Counter(singular(word) for word in _END_OF_NOUN_PHRASE.findall(text))
+    seen = Counter(singular(word) for word in _WORD.findall(text))
+    return {
+        word: min(1.0, ends[word] / (_OF_NOUNS * n))
+        for word, n in seen.items()
+        if n >= _FEWEST_PLACES
+    }
+
+
+def _by_ending(word: str) -> float:
+    if _NOT_NOUNS.search(word):
+        return _UNLIKELY
+    return _LIKELY if _NOUNS.search(word) else _UNSEEN
 
 
 def _vectors(titles: tuple[str, ...], encoder: Embedder) -> Floats:

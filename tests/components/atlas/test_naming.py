@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 
 from components.atlas import naming
+from components.atlas.canonicalisation import canonicalise
 from components.atlas.clusters import measure
-from components.atlas.library_config import NamingConfig
+from components.atlas.library_config import CanonicaliseConfig, NamingConfig
 from components.atlas.naming import Card
-from components.atlas.vocabulary import Vocabulary, key, singular, vocabulary
+from components.atlas.vocabulary import Vocabulary, _in_prose, key, singular, vocabulary
+from components.endpoints import RemoteModel
 from components.hashing import HashingEmbedder
-from tests.components.atlas.some_tags import tagged
+from components.library import open_library
+from tests.components.atlas.some_tags import rows, tagged, write
+from tests.components.endpoint import serving
 
 ENCODER = HashingEmbedder()
 MEDOID = NamingConfig(namer="medoid")
@@ -50,6 +54,42 @@ def test_a_word_that_ends_tags_is_more_like_a_noun_than_one_that_begins_them():
     words = vocabulary("none", ["write file", "write graph", "directed graph"], ENCODER)
     assert words.noun("graph") > words.noun("write")
     assert words.noun("completely") < words.noun("zebra")
+
+
+def test_prose_tells_nouns_from_other_words():
+    text = "on the shore of a sea. near the wide shore, and by a shore. the abnormal shore is. " * 3
+    heads = _in_prose(text + "an abnormal growth of it. they occur. the abnormal wave in it. " * 5)
+    assert heads["shore"] == 1.0
+    assert heads["abnormal"] == heads["occur"] == 0.0
+
+
+def test_samples_come_from_the_model_and_are_cleaned(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEARSTORY_CACHE", str(tmp_path))
+    found = tagged({1: ["sonnet", "stanza"], 2: ["sonnet"]})
+    with serving(lambda number, body: (200, ("Poetry\nItems:", "one, two")[number % 2])) as there:
+        told = NamingConfig(
+            namer="language_model", n_samples=2,
+            language_model=RemoteModel(base_url=there.url, name="m", n_concurrent=1),
+        )  # fmt: skip
+        said = naming.sampled(found, measure(found, np.array([0, 0])), told, lambda event: None)
+        question = there.asked[0][1]["messages"][-1]["content"]
+    assert said == [["Poetry"]]
+    assert question == "sonnet, stanza"
+
+
+def test_groups_that_no_noun_stands_for_are_dropped_on_record(tmp_path):
+    said = {chunk: ["rapidly", "law court"] for chunk in range(3)}
+    folders = write(tmp_path, rows(said), n_chunks=3)
+    naming_config = NamingConfig(namer="medoid", least_noun=0.4)
+    config = CanonicaliseConfig(
+        encoder="hashing", sweep=(2,), drop_share=0.0, naming=naming_config
+    )  # fmt: skip
+    canonicalise(folders["tags"], folders["chunks"], folders["concepts"], config)
+    library = open_library(folders["concepts"])
+    assert [each.name for each in library.concepts] == ["Law court"]
+    (step,) = library.facts["history"]
+    assert step["names"] == ["rapidly"]
+    assert "no noun phrase stands for it; the best name is Rapidly" in step["reason"]
 
 
 def test_a_noun_is_preferred_to_a_verb_on_as_many_chunks():
