@@ -115,7 +115,7 @@ class _Groups:
         n_groups = (block.stop - block.start) // self.size
         first = block.start // self.size
         grouped_NK = logits_NK[:, block.start : block.start + n_groups * self.size]
-        grouped_NgG = grouped_NK.unflatten(1, (self.size, n_groups))
+        grouped_NgG = grouped_NK.view(len(logits_NK), self.size, n_groups)
         torch.amax(grouped_NgG, 1, out=best_NG[:, first : first + n_groups])
 
     def strongest(self, logits_NK: Tensor, best_NG: Tensor, k: int) -> tuple[Tensor, Tensor]:
