@@ -48,7 +48,7 @@ def keep(wanted, scratch, *, stage, ranks, name):
     (folder / name).mkdir()
     (folder / name / "tensors.pt").write_bytes(b"whole")
     topology = Topology(ranks=ranks, zero_stage=stage, micro_batches=1)
-    state = wanted.state(Progress(step=4).standing(), ranks, {})
+    state = wanted.state(Progress(step=4).standing(), ranks, [{"step": 4}])
     return savepoints.commit(folder, state.model_copy(update={"topology": topology}), {})
 
 
