@@ -2,10 +2,10 @@
 
     python -m benchmarks.tagging [--chunks 60] [--seed 0]
 
-Chunks of the demo recipe's corpus, a little of each source. An answer is valid if it has at least
-one usable tag at the first attempt or a later one the config allows. Retrieval: a chunk's tags, as
-one text, are compared with its own chunk and 29 others; a hit is the own chunk first. Tags are
-those the model said, before phrases fill gaps and drifted ones go.
+Chunks of the demo recipe's corpus, sources and domains in proportion. An answer is valid if it has
+at least one usable tag at the first attempt or a later one the config allows. Retrieval: a chunk's
+tags, as one text, are compared with its own chunk and 29 others; a hit is the own chunk first. Tags
+are those the model said, before phrases fill gaps and drifted ones go.
 
 Shape suffixes: N chunks   D width of a vector   R draws of other chunks
 """
@@ -24,14 +24,12 @@ from components.atlas import asking, sampling
 from components.atlas.asking import Said
 from components.atlas.chunking import chunk
 from components.atlas.sampling import Passage
-from components.corpus.config import CorpusConfig
 from components.corpus.stage import ingest
 from components.embedding import Floats
 from model.events import ignore
 from model.intervals import Interval, ratio_interval
 from pipelines.recipes import RECIPES
 
-_BYTES_OF_A_SOURCE = 60_000
 _OTHERS = 29
 _DRAWS_OF_OTHERS = 100
 _BOOTSTRAP = 1_000
@@ -40,17 +38,10 @@ _BOOTSTRAP = 1_000
 def passages_of(folder: Path, n: int, seed: int) -> list[Passage]:
     """A stratified sample of chunks of the demo corpus."""
     recipe = RECIPES["demo"]()
-    sources = [
-        source.model_copy(update={"max_bytes": _BYTES_OF_A_SOURCE})
-        for source in recipe.corpus.sources
-    ]
-    config = CorpusConfig.model_validate(
-        {**recipe.corpus.model_dump(), "sources": [each.model_dump() for each in sources]}
-    )
     documents, chunks = folder / "documents", folder / "chunks"
     for made in (documents, chunks):
         made.mkdir()
-    ingest(documents, config)
+    ingest(documents, recipe.corpus)
     chunk(documents, chunks, recipe.chunking)
     return sampling.draw(documents, chunks, n_train=n, n_held_out=0, seed=seed).passages
 

@@ -64,7 +64,7 @@ def request_of(prompt: Prompt, config: LocalModel | RemoteModel) -> Request:
 
 def as_data(passage: str) -> str:
     """A passage between marks that it cannot hold itself: data, whatever it tells the model."""
-    return f"<passage>\n{_MARK.sub('‹', passage)}\n</passage>"
+    return f"Passage: <passage>{_MARK.sub('‹', passage)}</passage>"
 
 
 def opening(prompt: Prompt) -> Prompt:

@@ -75,7 +75,7 @@ def tags_of(folder: Path) -> dict[int, list[str]]:
 
 
 def fenced(text: str) -> str:
-    return f"<passage>\n{text}\n</passage>"
+    return f"Passage: <passage>{text}</passage>"
 
 
 def question(body: Body) -> str:
@@ -182,7 +182,7 @@ def test_a_passage_that_gives_orders_is_sent_as_data_and_only_tags_come_back(
         folder = tagged(corpus, "tags", by_model(endpoint.url, min_similarity=-1.0))
     (asked,) = {question(body) for _, body in endpoint.asked if "HACKED" in question(body)}
     assert asked.lower().count("<passage>") == asked.lower().count("</passage>") == 1
-    assert asked.endswith("< passage>\n</passage>".replace("< ", "‹ "))
+    assert asked.endswith("‹ passage></passage>")
     assert json.loads((folder / "sample.json").read_text())["parse_failed"] == [1]
     assert "hacked" not in tags_of(folder)[0] + tags_of(folder)[2]
 
@@ -207,7 +207,7 @@ def test_noise_is_asked_about_again_and_counted_and_phrases_stand_in(
     said = list(NOISE.values())
 
     def noise(number: int, body: Body) -> Reply:
-        return 200, said[int(question(body).removesuffix("\n</passage>")[-1])]
+        return 200, said[int(question(body).removesuffix("</passage>")[-1])]
 
     with serving(noise) as endpoint:
         folder = tagged(corpus, "tags", by_model(endpoint.url, n_train=8))
@@ -269,7 +269,7 @@ def test_forty_languages_are_tagged_by_a_model_and_phrases_say_where_they_cannot
     corpus = written(tmp_path, monkeypatch, passages)
 
     def first_word(number: int, body: Body) -> Reply:
-        return 200, json.dumps({"tags": [question(body).split("\n")[1].split()[0]]})
+        return 200, json.dumps({"tags": [question(body).split("<passage>")[1].split()[0]]})
 
     with serving(first_word) as endpoint:
         config = by_model(endpoint.url, n_train=99, n_retries=0, fill_to=1, min_similarity=-1.0)
