@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from components import contracts, feeding
+from components.library import open_library
 from components.optimisation import Job, optimise, prevalences, write_checkpoint, write_curve
 from components.training.config import TrainConfig
 from model.events import Events, ignore
@@ -27,6 +28,7 @@ def train(
 
     Goes on from the newest savepoint in `scratch`, if a killed attempt left one there.
     """
+    library = _library(concepts)
     prevalence = prevalences(concepts)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -51,7 +53,7 @@ def train(
         write_checkpoint(
             checkpoint,
             job,
-            concepts=_library(concepts),
+            concepts=library,
             tokenizer=stream.tokenizer_path,
             history=history,
             ranks=config.ranks,
@@ -64,5 +66,5 @@ def _library(concepts: Path) -> str:
     """The concepts as the checkpoint carries them, bound to their library by its digest."""
     rows = contracts.read(concepts, contracts.CONCEPTS).sort_by("concept_id")
     columns = ["concept_id", "name", "description", "kind", "prevalence"]
-    digest = contracts.json_file(concepts, "library.json")["digest"]
+    digest = open_library(concepts).digest
     return json.dumps({"digest": digest, "concepts": rows.select(columns).to_pylist()}, indent=1)

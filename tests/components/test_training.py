@@ -126,3 +126,13 @@ def test_two_ranks_train_the_weights_of_one_process(trained, tmp_path):
         for place in (folder, tmp_path)
     )
     assert first == pytest.approx(second, rel=1e-6)
+
+
+def test_a_library_edited_after_it_was_frozen_is_refused_before_training(tmp_path):
+    tokens, concepts = write_tokens(tmp_path / "tokens"), write_concepts(tmp_path / "concepts")
+    facts = contracts.json_file(concepts, "library.json")
+    (concepts / "library.json").write_text(json.dumps({**facts, "digest": "0" * 64}))
+    contracts.seal(concepts, contracts.CONCEPTS, rows=len(CONCEPTS))
+    with pytest.raises(contracts.ContractError, match="was edited after it was frozen"):
+        train(tokens, concepts, tmp_path / "checkpoint", tmp_path / "curve", train_config())
+    assert not (tmp_path / "checkpoint").exists()
