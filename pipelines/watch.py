@@ -11,6 +11,10 @@ from typing import Self
 
 _POLL_SECONDS = 0.3
 _LIVE_SECONDS = 15.0
+_SHOWN = (
+    "recent_nll_nats", "valid_nll_nats", "tokens_per_second", "goodput", "chunks_per_second",
+    "eta_seconds", "cost", "cost_at_end",
+)  # fmt: skip
 
 
 class Watcher:
@@ -84,7 +88,7 @@ def _progress(event: Mapping[str, object], elapsed: float) -> str:
     shown = [
         f"{name} {float(value):.4g}"
         for name, value in (metrics.items() if isinstance(metrics, Mapping) else [])
-        if name in ("recent_nll_nats", "valid_nll_nats", "tokens_per_second", "goodput")
+        if name in _SHOWN
     ]
     if total <= 0 or step <= 0:
         return ", ".join([f"{step} done", *shown])
