@@ -60,12 +60,13 @@ def distil(
     runs: RunsOption = Path("runs"),
 ) -> None:
     """Learn a fast encoder from the vectors of a run.  Example: clearstory distil --out fast"""
-    from components import contracts
+    from components import contracts, records
     from components.atlas.distilling import DistilConfig
     from components.atlas.distilling import distil as learn
     from components.run_folder import RunFolder
 
-    run = RunFolder(guarded(lambda: chosen_run(runs, run_id)))
+    folder = guarded(lambda: chosen_run(runs, run_id))
+    run, recipe = RunFolder(folder), records.read_run(folder).recipe
     documents, chunks, vectors = (
         run.artifact(contract)
         for contract in (contracts.DOCUMENTS, contracts.CHUNKS, contracts.VECTORS)
@@ -76,4 +77,5 @@ def distil(
         f"{made.name}: learned from {facts['n_chunks']} vectors of {facts['teacher']}; cosine "
         f"{facts['cosine_held_out']} on {facts['n_held_out']} held-out chunks"
     )
-    print(f"  use it   clearstory run RECIPE --set embedding.encoder={made.name} …")
+    sets = (f"--set {stage}.encoder={made.name}" for stage in ("embedding", "tagging", "library"))
+    print(f"  use it   clearstory run {recipe} {' '.join(sets)}")

@@ -91,8 +91,10 @@ class Recipe(Config):
         needed = [
             *self.corpus.packages,
             *conversations,
-            *_ENCODER_PACKAGES.get(self.embedding.encoder, ()),
         ]
+        # A corpus may be cut by one encoder's word pieces and encoded by another.
+        for encoder in (self.chunking.encoder, self.embedding.encoder):
+            needed += _ENCODER_PACKAGES.get(encoder, ())
         if isinstance(self.judging.judge, EmbeddingJudgeConfig):
             needed += _ENCODER_PACKAGES.get(self.judging.judge.encoder, ())
         tagging, naming = self.tagging, self.library.naming

