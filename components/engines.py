@@ -87,5 +87,5 @@ def _on_ray(piece: Piece, numbers: Sequence[int], n_workers: int) -> Iterator[in
             stack.callback(ray.shutdown)
         ray.data.DataContext.get_current().enable_progress_bars = False
         pieces = ray.data.from_items(list(numbers), override_num_blocks=len(numbers))
-        done = pieces.map(one, concurrency=n_workers)
+        done = pieces.map(one, compute=ray.data.TaskPoolStrategy(size=n_workers))
         yield from (int(row["done"]) for row in done.iter_rows())
