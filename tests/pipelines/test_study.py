@@ -6,16 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from kfp import dsl
+from kfp import dsl, local
 from kfp.dsl.types.type_utils import InconsistentTypeException
 from typer.testing import CliRunner
 
-from components import contracts
+from components import contracts, records, tracking
 from components.study.component import analyse, draw
+from components.study.config import AnalyseConfig, CollectConfig, DrawConfig, PairConfig
 from pipelines import compile as compiler
 from pipelines import study
 from pipelines.cli import app
 from tests.components.study.simulated import answer_all, write_library
+from tests.pipelines.conftest import settings_in
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "study.txt"
 runner = CliRunner()
@@ -113,3 +115,48 @@ def test_commands_start_without_the_libraries_of_the_analysis():
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Task .* have no effect in the current local")
+def test_the_pipelines_make_a_study_on_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    written = write_library(tmp_path / "artifacts")
+    local.init(local.SubprocessRunner(use_venv=False), pipeline_root=str(tmp_path / "kfp"))
+
+    def body(folder):
+        path = tmp_path / f"{len(list(tmp_path.glob('*.body')))}.body"
+        manifest = contracts.manifest_of(folder).model_copy(update={"location": str(folder)})
+        path.write_text(manifest.model_dump_json())
+        return str(path)
+
+    def written_by(dag, **inputs):
+        """Where the outputs of a DAG lie, by task: each is a run of its own."""
+        settings = settings_in(tmp_path, "study")
+        tracking.PipelineRun(settings).begin({}, {})
+        dag(**inputs, settings=settings.model_dump_json())
+        return {
+            stage.task: Path(manifest.location)
+            for stage in records.read_stages(settings.run_folder)
+            for manifest in stage.outputs.values()
+        }
+
+    def returned(folder, name):
+        return CollectConfig.of(answer_all(folder, tmp_path / name)).model_dump_json()
+
+    design = {"n_raters": 4, "ratings_per_concept": 3}
+    concepts = body(written.concepts)
+    first = written_by(
+        study.drawing(DrawConfig(n_concepts=6, n_words=4, **design)),
+        concepts=concepts, lifted=body(written.lifted), tokens=body(written.tokens),
+    )  # fmt: skip
+    second = written_by(
+        study.pairing(PairConfig(**design)),
+        study=body(first["draw"]), concepts=concepts, returned=returned(first["draw"], "back1"),
+    )  # fmt: skip
+    third = written_by(
+        study.analysing(AnalyseConfig()),
+        paired=body(second["pair"]), named=body(second["collect"]),
+        returned=returned(second["pair"], "back2"),
+    )  # fmt: skip
+    contracts.verify(third["analyse"], contracts.STUDY_ANALYSIS)

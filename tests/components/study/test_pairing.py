@@ -101,7 +101,7 @@ def test_names_are_written_alike_whoever_gave_them():
 def test_equal_names_are_one_item_that_counts_for_both(tmp_path):
     written = phase_one(tmp_path)
     rows = contracts.read(tmp_path / "answers", contracts.ANSWERS).to_pylist()
-    own = [{**row, "name": f"topic {'abcdefghi'[row['concept_id']]}."} for row in rows]
+    own = [{**row, "name": f"tOPIC {'abcdefghi'[row['concept_id']]}."} for row in rows]
     contracts.write(own, tmp_path / "answers", contracts.ANSWERS)
     pair(tmp_path / "study", tmp_path / "answers", written.concepts, tmp_path / "paired", PAIR)
     assert contracts.json_file(tmp_path / "paired", "study.json")["n_same_name"] == 7
