@@ -67,11 +67,11 @@ def test_a_single_rating_of_each_concept_says_nothing_of_agreement():
 @pytest.mark.slow
 def test_the_interval_of_the_icc_covers_nine_times_in_ten():
     covered = 0
-    for seed in range(200):
+    for seed in range(100):
         planted = rated(
             60, 4, effects={"words": 0.0}, seed=seed, concept_sd=0.7, rater_sd=0.0, error_sd=0.9,
             on_the_scale=False,
         )  # fmt: skip
         icc = coherence(planted["words"], draws=10_000, seed=0)["icc1"]
         covered += icc.low < 0.49 / (0.49 + 0.81) < icc.high
-    assert covered >= 178
+    assert covered >= 88
