@@ -185,6 +185,11 @@ class SentenceTransformerEmbedder:
         return _unit(np.asarray(vectors_ND, dtype=np.float32).reshape(len(texts), self.width))
 
 
+def trainable(name: str):  # type: ignore[no-untyped-def]
+    """A sentence-transformers model, by name or by path, as the network that it is."""
+    return _sentence_transformer(name)
+
+
 def _batches_by_length(lengths: Sequence[int]) -> list[list[int]]:
     """Rows, longest first, in batches that hold a bounded number of word pieces."""
     batches: list[list[int]] = []

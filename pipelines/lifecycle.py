@@ -134,7 +134,7 @@ def _atlas(recipe: Recipe, settings: str) -> Atlas:
     place(library, LARGE)
     concepts = library.outputs["concepts"]
     learned = learn(
-        chunks=chunks, vectors=vectors, tags=tags, concepts=concepts,
+        documents=documents, chunks=chunks, vectors=vectors, tags=tags, concepts=concepts,
         checked=_checked(recipe, concepts, settings),
         config=recipe.annotator.model_dump_json(), settings=settings,
     )  # fmt: skip

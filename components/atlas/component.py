@@ -75,15 +75,17 @@ def canonicalise(
 
 @dsl.component(base_image=images.CPU, install_kfp_package=False)
 def learn(
-    chunks: Input[Chunks], vectors: Input[Vectors], tags: Input[Tags], concepts: Input[Concepts],
-    checked: Input[GateReport], annotator: Output[Annotator], config: str, settings: str,
+    documents: Input[Documents], chunks: Input[Chunks], vectors: Input[Vectors], tags: Input[Tags],
+    concepts: Input[Concepts], checked: Input[GateReport], annotator: Output[Annotator],
+    config: str, settings: str,
 ) -> None:  # fmt: skip
     """Learn from the tagged sample which concepts a chunk carries."""
     from components.atlas.learning import learn
     from components.atlas.learning_config import LearnConfig
     from components.runner import run_stage
 
-    inputs = {"chunks": chunks, "vectors": vectors, "tags": tags, "concepts": concepts}
+    inputs = {"documents": documents, "chunks": chunks, "vectors": vectors, "tags": tags,
+              "concepts": concepts}  # fmt: skip
     run_stage(learn, inputs, [checked], annotator, LearnConfig.model_validate_json(config),
               settings)  # fmt: skip
 

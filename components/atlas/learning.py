@@ -1,210 +1,210 @@
 """Atlas, stage three: learn an annotator from the tagged sample (paper §4).
 
-Tags are positive-only: a chunk without a concept may still carry it. The trained annotator
-therefore minimises the non-negative positive-unlabelled risk of each concept c with prior π_c,
+Three annotators are fitted to the same tagged chunks and compared on the same held-out ones; the
+best is kept as it was compared. Thresholds are set on chunks that none of them was fitted to.
 
-    R_c  =  π_c · E_P[ℓ(f, +1)]  +  max(0, E_U[ℓ(f, −1)] − π_c · E_P[ℓ(f, −1)]),   ℓ logistic,
-
-where U is a fresh draw from the whole corpus at each step.
-
-Shape suffixes: N chunks   P tagged chunks   U unlabelled chunks   K concepts   D vector width
+Shape suffixes: N chunks   P tagged chunks   M chunks of the pool   H held-out chunks   K concepts
+    D vector width
 """
 
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn.functional import normalize, softplus
+from scipy.sparse import csr_array
 
 from components import annotators, contracts, embedding
-from components.annotators import Annotator, Calibration, Floats, Kind, Linear, Neighbours, Scorer
+from components.annotators import (
+    Annotator,
+    Calibration,
+    Floats,
+    Integers,
+    Kind,
+    Linear,
+    Neighbours,
+    Scorer,
+)
+from components.atlas import fine_tuning, heads, ranked, tagged_sample
+from components.atlas.heads import Examples
 from components.atlas.learning_config import LearnConfig
+from components.atlas.ranked import Figure, Held, Judged
+from components.atlas.tagged_sample import Tagged
+from components.chunks import texts
+from components.embedding import Embedder
+from components.library import Library, open_library
+
+KINDS: tuple[Kind, ...] = ("cards", "neighbours", "trained")
+_BATCH_CHUNKS = 4_096
 
 
 def learn(
-    chunks: Path, vectors: Path, tags: Path, concepts: Path, annotator: Path, config: LearnConfig
-) -> None:
-    """Fit three annotators, keep the best on held-out tagged chunks, refitted on all of them."""
-    contracts.verify(chunks, contracts.CHUNKS)
-    vectors_ND, encoder = read_vectors(vectors)
-    sample = _tagged(tags, concepts)
-    cards_KD = _cards(concepts, str(encoder["name"]))
-    prevalence_K = _prevalence(sample.labels_PK, config)
-    fitted, held_out = sample.split()
-    comparison = {
-        kind: _evaluation(
-            _scorer(kind, fitted, cards_KD, vectors_ND, prevalence_K, config), held_out, vectors_ND
-        )
-        for kind in _KINDS
-    }
-    best = max(_KINDS, key=lambda kind: comparison[kind]["mean_average_precision"])
-    scorer = _scorer(best, sample, cards_KD, vectors_ND, prevalence_K, config)
-    calibration = Calibration.to_prevalence(scorer.scores(vectors_ND), prevalence_K)
+    documents: Path, chunks: Path, vectors: Path, tags: Path, concepts: Path, annotator: Path,
+    config: LearnConfig,
+) -> None:  # fmt: skip
+    """Fit three annotators to the tagged chunks, keep the best on held-out ones."""
+    vectors_ND, encoder = open_vectors(vectors)
+    library = open_library(concepts)
+    ground = _ground(chunks, vectors_ND, tags, library, config)
+    name, digest = str(encoder["name"]), str(encoder["digest"])
+    is_tuned = config.encoder == "fine_tuned"
+    found = ground.compared(
+        lambda rows: tagged_sample.of_rows(vectors_ND, rows),
+        embedding.load(name).embed(ground.cards),
+        KINDS[:2] if is_tuned else KINDS, config,
+    )  # fmt: skip
+    folder = annotator / annotators.ENCODER_FOLDER
+    if is_tuned:
+        found |= _fine_tuned(ground, texts_of(documents, chunks), folder, config)
+    best = max(KINDS, key=lambda kind: found[kind].figures[ranked.MEAN_AVERAGE_PRECISION].value)
+    if is_tuned and best == "trained":
+        name, digest = annotators.ENCODER_FOLDER, embedding.load(str(folder)).digest
+    elif is_tuned:
+        shutil.rmtree(folder)
     facts: dict[str, object] = {
-        "encoder": encoder["name"],
-        "encoder_digest": encoder["digest"],
-        "library_digest": contracts.json_file(concepts, "library.json")["digest"],
+        "encoder": name,
+        "encoder_digest": digest,
+        "library_digest": library.digest,
         "n_neighbours": config.n_neighbours,
         "evaluation": {
-            "n_tagged_chunks": len(sample.rows_P),
-            "n_held_out_chunks": len(held_out.rows_P),
-            "chosen_by": "mean_average_precision on held-out tagged chunks; refitted on all",
-            "annotators": comparison,
+            "n_tagged_chunks": len(ground.fitted.rows_P) + len(ground.held_out.rows_P),
+            "n_held_out_chunks": len(ground.held_out.rows_P),
+            "n_held_out_documents": int(ground.document_H.max()) + 1,
+            "n_calibration_chunks": len(ground.unseen_M),
+            "chosen_by": ranked.CHOSEN_BY,
+            "annotators": {kind: ranked.told(one.figures) for kind, one in found.items()},
         },
-        "thresholds": [round(float(value), 6) for value in calibration.threshold_K],
-        "calibrated_prevalence": [round(float(value), 6) for value in prevalence_K],
     }
-    annotators.save(Annotator(scorer, calibration, config.max_labels), annotator, best, facts)
+    judged = found[best].judged
+    kept = Annotator(judged.scorer, judged.calibration, config.max_labels, name)
+    annotators.save(kept, annotator, best, facts)
+
+
+def fit(
+    examples: Examples, unseen_MD: Floats, cards_KD: Floats, config: LearnConfig,
+    kinds: Sequence[Kind] = KINDS,
+) -> dict[Kind, Judged]:  # fmt: skip
+    """Annotators of these kinds, with thresholds set on chunks they were not fitted to."""
+    prevalence_K = prevalence(examples.labels_PK, config)
+    made: dict[Kind, Callable[[], Scorer]] = {
+        "cards": lambda: Linear(cards_KD, np.zeros(len(cards_KD), dtype=np.float32)),
+        "neighbours": lambda: Neighbours(
+            examples.tagged_PD, examples.labels_PK, config.n_neighbours
+        ),
+        "trained": lambda: heads.fit(examples, cards_KD, prevalence_K, config),
+    }
+    scorers = {kind: made[kind]() for kind in kinds}
+    return {
+        kind: Judged(scorer, Calibration.of(scorer, unseen_MD, prevalence_K))
+        for kind, scorer in scorers.items()
+    }
+
+
+def prevalence(labels_PK: csr_array, config: LearnConfig) -> Floats:
+    """The prior of each concept: its share of tagged chunks, times what taggers miss."""
+    counts_K = np.bincount(labels_PK.indices, minlength=labels_PK.shape[1])
+    observed_K = counts_K / labels_PK.shape[0] * config.under_reported
+    return np.clip(observed_K, config.min_prevalence, config.max_prevalence).astype(np.float32)
+
+
+def card(name: str, description: str) -> str:
+    """What stands on a concept's card, as an encoder reads it."""
+    return f"{name}. {description}" if description else name
 
 
 def read_vectors(vectors: Path) -> tuple[Floats, dict[str, object]]:
     """Vectors (N, D) of every chunk by id, and which encoder made them."""
+    stored, encoder = open_vectors(vectors)
+    return stored.astype(np.float32), encoder
+
+
+def open_vectors(vectors: Path) -> tuple[NDArray[np.float16], dict[str, object]]:
+    """The same, read from the file as they are asked for."""
     contracts.verify(vectors, contracts.VECTORS)
-    stored = np.load(vectors / "vectors.npy").astype(np.float32)
+    stored = np.load(vectors / "vectors.npy", mmap_mode="r")
     return stored, contracts.json_file(vectors, "encoder.json")
 
 
-_KINDS: tuple[Kind, ...] = ("cards", "neighbours", "trained")
+def texts_of(documents: Path, chunks: Path) -> Callable[[Integers], list[str]]:
+    """What gives the texts of some chunks, in their order."""
+
+    def give(rows: Integers) -> list[str]:
+        wanted = set(rows.tolist())
+        found = {
+            chunk_id: text
+            for batch in texts(documents, chunks, rows=_BATCH_CHUNKS)
+            for chunk_id, text in zip(batch["chunk_id"], batch["text"], strict=True)
+            if chunk_id in wanted
+        }
+        return [found[row] for row in rows.tolist()]
+
+    return give
 
 
 @dataclass(frozen=True)
-class _Sample:
-    """Tagged chunks, as rows of the vectors, and the concepts each was tagged with."""
+class _Compared:
+    """An annotator with its figures on the held-out chunks."""
 
-    rows_P: NDArray[np.int64]
-    labels_PK: Floats
+    judged: Judged
+    figures: dict[str, Figure]
 
-    held_out_P: NDArray[np.bool_]
-    """Tagged for comparing annotators, by the stage that drew the sample."""
 
-    def split(self) -> tuple["_Sample", "_Sample"]:
-        """To fit on, and to compare on."""
-        if not self.held_out_P.any() or self.held_out_P.all():
-            raise ValueError(
-                f"of {len(self.rows_P)} tagged chunks with concepts {self.held_out_P.sum()} are "
-                f"held out; annotators need some to learn from and some to be compared on: raise "
-                f"n_held_out or n_train where chunks are tagged"
+@dataclass(frozen=True)
+class _Ground:
+    """What annotators are fitted to and compared on, whatever encodes it."""
+
+    fitted: Tagged
+    held_out: Tagged
+    pool_M: Integers
+    unseen_M: Integers
+    document_H: Integers
+    cards: list[str]
+
+    def compared(
+        self, vectors_of: Callable[[Integers], Floats], cards_KD: Floats, kinds: Sequence[Kind],
+        config: LearnConfig,
+    ) -> dict[Kind, _Compared]:  # fmt: skip
+        """Annotators of these kinds, over what one encoder makes of chunks and cards."""
+        examples = Examples(
+            vectors_of(self.fitted.rows_P), self.fitted.labels_PK, vectors_of(self.pool_M)
+        )
+        held = Held(vectors_of(self.held_out.rows_P), self.held_out.labels_PK, self.document_H)
+        found = fit(examples, vectors_of(self.unseen_M), cards_KD, config, kinds)
+        return {
+            kind: _Compared(
+                judged, ranked.by_chunk(judged, held, config.bootstrap_draws, config.seed)
             )
-        return self._rows(~self.held_out_P), self._rows(self.held_out_P)
-
-    def _rows(self, kept_P: NDArray[np.bool_]) -> "_Sample":
-        return _Sample(self.rows_P[kept_P], self.labels_PK[kept_P], self.held_out_P[kept_P])
+            for kind, judged in found.items()
+        }
 
 
-def _tagged(tags: Path, concepts: Path) -> _Sample:
-    """Concepts of the tagged chunks: a tag stands for the concept whose member it is."""
-    library = contracts.read(concepts, contracts.CONCEPTS)
-    concept_of = {
-        member: int(concept_id)
-        for concept_id, members in zip(
-            library["concept_id"].to_pylist(), library["members"].to_pylist(), strict=True
-        )
-        for member in members
-    }
-    table = contracts.read(tags, contracts.TAGS)
-    pairs = [
-        (chunk_id, concept_of[tag])
-        for chunk_id, tag in zip(
-            table["chunk_id"].to_pylist(), table["tag"].to_pylist(), strict=True
-        )
-        if tag in concept_of
-    ]
-    rows = sorted({chunk_id for chunk_id, _ in pairs})
-    place = {chunk_id: row for row, chunk_id in enumerate(rows)}
-    labels_PK = np.zeros((len(rows), library.num_rows), dtype=np.float32)
-    for chunk_id, concept_id in pairs:
-        labels_PK[place[chunk_id], concept_id] = 1.0
-    held_out = set(_as_ints(contracts.json_file(tags, "sample.json")["held_out"]))
-    held_out_P = np.asarray([chunk_id in held_out for chunk_id in rows], dtype=np.bool_)
-    return _Sample(np.asarray(rows, dtype=np.int64), labels_PK, held_out_P)
+def _ground(
+    chunks: Path, vectors_ND: NDArray[np.float16], tags: Path, library: Library, config: LearnConfig
+) -> _Ground:
+    sample = tagged_sample.ordered(tagged_sample.read(tags, library), vectors_ND)
+    fitted, held_out = sample.split()
+    pool_M = tagged_sample.pool(vectors_ND, config.n_pool)
+    doc_ids = contracts.read(chunks, contracts.CHUNKS)["doc_id"].take(held_out.rows_P)
+    return _Ground(
+        fitted, held_out, pool_M,
+        unseen_M=pool_M[~np.isin(pool_M, fitted.rows_P)],
+        document_H=np.unique(doc_ids.to_pylist(), return_inverse=True)[1].astype(np.int64),
+        cards=[card(one.name, one.description) for one in library.concepts],
+    )  # fmt: skip
 
 
-def _as_ints(listed: object) -> list[int]:
-    """A JSON list of whole numbers."""
-    assert isinstance(listed, list), f"a list of chunk ids, not {listed!r}"
-    return [int(item) for item in listed]
-
-
-def _cards(concepts: Path, encoder: str) -> Floats:
-    """Unit vectors of the concept cards, in the space of the chunks."""
-    library = contracts.read(concepts, contracts.CONCEPTS)
-    texts = [
-        f"{name}. {description}"
-        for name, description in zip(
-            library["name"].to_pylist(), library["description"].to_pylist(), strict=True
-        )
-    ]
-    return embedding.load(encoder).embed(texts)
-
-
-def _prevalence(labels_PK: Floats, config: LearnConfig) -> Floats:
-    observed_K = labels_PK.mean(axis=0) * config.under_reported
-    return np.clip(observed_K, config.min_prevalence, config.max_prevalence).astype(np.float32)
-
-
-def _scorer(
-    kind: Kind, sample: _Sample, cards_KD: Floats, vectors_ND: Floats, prevalence_K: Floats,
-    config: LearnConfig,
-) -> Scorer:  # fmt: skip
-    if kind == "cards":
-        return Linear(cards_KD, np.zeros(len(cards_KD), dtype=np.float32))
-    if kind == "neighbours":
-        return Neighbours(vectors_ND[sample.rows_P], sample.labels_PK, config.n_neighbours)
-    return _train(sample, cards_KD, vectors_ND, prevalence_K, config)
-
-
-def _train(
-    sample: _Sample, cards_KD: Floats, vectors_ND: Floats, prevalence_K: Floats,
-    config: LearnConfig,
-) -> Linear:  # fmt: skip
-    """The head that minimises the positive-unlabelled risk, near the cards it started from."""
-    corpus_ND = torch.from_numpy(vectors_ND)
-    tagged_PD = corpus_ND[torch.from_numpy(sample.rows_P)]
-    labels_PK = torch.from_numpy(sample.labels_PK)
-    card_KD = normalize(torch.from_numpy(cards_KD), dim=1)
-    prior_K = torch.from_numpy(prevalence_K)
-    offset_KD = torch.zeros_like(card_KD, requires_grad=True)
-    bias_K = torch.logit(prior_K).requires_grad_()
-    scale_K = torch.full_like(prior_K, 8.0).requires_grad_()
-    optimiser = torch.optim.Adam([offset_KD, bias_K, scale_K], lr=config.lr)
-    for step in range(config.n_steps):
-        draw = np.random.default_rng((config.seed, step))
-        rows = torch.from_numpy(draw.integers(0, len(corpus_ND), config.n_unlabelled))
-        direction_KD = (card_KD + offset_KD) * scale_K[:, None]
-        centre_K = bias_K - (direction_KD @ corpus_ND[rows].mean(0)).detach()
-        risk = _risk(
-            tagged_PD @ direction_KD.T + centre_K, labels_PK,
-            corpus_ND[rows] @ direction_KD.T + centre_K, prior_K,
-        )  # fmt: skip
-        loss = risk + config.anchor * offset_KD.square().sum(1).mean()
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-    with torch.no_grad():
-        weight_KD = (card_KD + offset_KD) * scale_K[:, None]
-        centre_K = bias_K - weight_KD @ corpus_ND.mean(0)
-    return Linear(weight_KD.numpy(), centre_K.numpy())
-
-
-def _risk(
-    tagged_PK: torch.Tensor, labels_PK: torch.Tensor, unlabelled_UK: torch.Tensor,
-    prior_K: torch.Tensor,
-) -> torch.Tensor:  # fmt: skip
-    """Non-negative positive-unlabelled risk, in nats, the mean over concepts."""
-    n_K = labels_PK.sum(0).clamp(min=1.0)
-    as_positive_K = (softplus(-tagged_PK) * labels_PK).sum(0) / n_K
-    as_negative_K = (softplus(tagged_PK) * labels_PK).sum(0) / n_K
-    rest_K = softplus(unlabelled_UK).mean(0) - prior_K * as_negative_K
-    return (prior_K * as_positive_K + rest_K.clamp(min=0.0)).mean()
-
-
-def _evaluation(scorer: Scorer, held_out: _Sample, vectors_ND: Floats) -> dict[str, float]:
-    scores_NK = scorer.scores(vectors_ND[held_out.rows_P])
-    return {
-        "mean_average_precision": annotators.mean_of(
-            annotators.average_precision(scores_NK, held_out.labels_PK)
-        ),
-        "recall_at_16": annotators.mean_of(annotators.recall_at(scores_NK, held_out.labels_PK, 16)),
-    }
+def _fine_tuned(
+    ground: _Ground, give: Callable[[Integers], list[str]], folder: Path, config: LearnConfig
+) -> dict[Kind, _Compared]:
+    """The trained annotator over an encoder that learned as well, which is saved to `folder`."""
+    fine_tuning.fine_tune(
+        give(ground.fitted.rows_P), ground.fitted.labels_PK, give(ground.pool_M),
+        embedding.load(config.fine_tuning.base).embed(ground.cards),
+        prevalence(ground.fitted.labels_PK, config), config.fine_tuning, folder,
+    )  # fmt: skip
+    tuned: Embedder = embedding.load(str(folder))
+    return ground.compared(
+        lambda rows: tuned.embed(give(rows)), tuned.embed(ground.cards), ("trained",), config
+    )
