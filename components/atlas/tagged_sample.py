@@ -70,9 +70,7 @@ def read(tags: Path, library: Library) -> Tagged:
     assert isinstance(held_out, list), f"a list of chunk ids, not {held_out!r}"
     return Tagged(
         rows_P,
-        table_of(
-            place_L, concept_L, len(rows_P), len(library.concepts)
-        ),
+        table_of(place_L, concept_L, len(rows_P), len(library.concepts)),
         np.isin(rows_P, np.array(held_out, dtype=np.int64)),
     )
 
