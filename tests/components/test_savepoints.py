@@ -150,6 +150,7 @@ def test_a_savepoint_that_was_named_must_be_there(half):
 
 def test_two_verified_savepoints_stay_and_none_goes_before_the_new_one_verifies(half):
     scratch = half / "scratch"
+    assert savepoints.tidy(scratch, 2) == []  # the kill may have come before the run's own
     assert [one.step for one in savepoints.listed(scratch)] == [9, 6]
     damaged = newest(half).savepoint.folder / "plain.safetensors"
     damaged.write_bytes(b"")
