@@ -18,6 +18,7 @@ import types
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from components.study.config import HIGHEST, LOWEST
 from components.study.figures import Figure
@@ -53,17 +54,17 @@ def cumulative_link(pairs: Pairs, *, draws: int, seed: int) -> dict[str, Figure]
     effect_N = np.asarray(trace.posterior["effect"]).ravel()
     ratio_N = np.exp(effect_N)
     low, high = np.percentile(ratio_N, [2.5, 97.5]).tolist()
-    above = float((effect_N > 0).mean())
     note = _diagnosis(trace, np.asarray(trace.posterior["effect"]))
     # What the sampler itself leaves uncertain about a probability: draws as if independent.
-    error = 1.96 * float(np.sqrt(above * (1 - above) / len(effect_N)))
+    n_above = int((effect_N > 0).sum())
+    sampled = stats.binomtest(n_above, len(effect_N)).proportion_ci(method="wilson")
     return {
         "odds_ratio": Figure(
             value=float(np.median(ratio_N)), low=low, high=high, n=pairs.first.n, n_of="pairs",
             unit="odds ratio", note=f"posterior median; {note}",
         ),
         "posterior_probability": Figure(
-            value=above, low=max(0.0, above - error), high=min(1.0, above + error),
+            value=n_above / len(effect_N), low=float(sampled.low), high=float(sampled.high),
             n=len(effect_N), n_of="posterior draws", unit="P(β > 0)", note=note,
         ),
     }  # fmt: skip
