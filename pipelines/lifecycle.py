@@ -141,7 +141,7 @@ def _atlas(recipe: Recipe, settings: str) -> Atlas:
     place(learned, SMALL)
     annotator = learned.outputs["annotator"]
     labelled = annotate(
-        vectors=vectors, annotator=annotator,
+        documents=documents, chunks=chunks, vectors=vectors, annotator=annotator,
         config=recipe.labelling.model_dump_json(), settings=settings,
     )  # fmt: skip
     place(labelled, SMALL)

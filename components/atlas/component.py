@@ -92,16 +92,17 @@ def learn(
 
 @dsl.component(base_image=images.CPU, install_kfp_package=False)
 def annotate(
-    vectors: Input[Vectors], annotator: Input[Annotator], labels: Output[Labels],
-    config: str, settings: str,
+    documents: Input[Documents], chunks: Input[Chunks], vectors: Input[Vectors],
+    annotator: Input[Annotator], labels: Output[Labels], config: str, settings: str,
 ) -> None:  # fmt: skip
     """Label every chunk of the corpus with the concepts it carries."""
     from components.atlas.labelling import annotate
     from components.atlas.labelling_config import AnnotateConfig
     from components.runner import run_stage
 
-    run_stage(annotate, {"vectors": vectors, "annotator": annotator}, [], labels,
-              AnnotateConfig.model_validate_json(config), settings)  # fmt: skip
+    inputs = {"documents": documents, "chunks": chunks, "vectors": vectors, "annotator": annotator}
+    run_stage(annotate, inputs, [], labels, AnnotateConfig.model_validate_json(config),
+              settings)  # fmt: skip
 
 
 @dsl.component(base_image=images.CPU, install_kfp_package=False)

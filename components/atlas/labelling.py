@@ -17,7 +17,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +26,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from components import annotators, contracts, engines, parts
+from components import annotators, contracts, embedding, engines, parts
 from components.annotators import Annotator, Floats
 from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.vectors import ENCODER_FILE, VECTORS_FILE
+from components.chunks import ChunkTexts
+from components.embedding import Embedder
 from components.engine_config import EngineConfig
 from components.manifests import digest_of
 from model.events import Event, Events, ignore
@@ -38,6 +40,8 @@ FACTS_FILE = "labels.json"
 
 
 def annotate(
+    documents: Path,
+    chunks: Path,
     vectors: Path,
     annotator: Path,
     labels: Path,
@@ -47,16 +51,17 @@ def annotate(
 ) -> int:
     """Label every chunk. Returns the number of labels written; rows come in chunk order.
 
+    Vectors are read where the annotator's encoder made them, else it encodes the texts itself.
     Goes on from the shards in `scratch`, if a killed attempt left some there.
     """
     facts = contracts.json_file(annotator, annotators.FACTS_FILE)
-    n_chunks = contracts.verify(vectors, contracts.VECTORS).rows
+    n_chunks = contracts.verify(chunks, contracts.CHUNKS).rows
     with ExitStack() as stack:
         if scratch is None:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder = scratch / "shards"
         folder.mkdir(exist_ok=True)
-        shards = _Shards(vectors, annotator, folder, n_chunks, config)
+        shards = _Shards(documents, chunks, vectors, annotator, folder, n_chunks, config)
         _require_same_encoder(vectors, annotator)
         _work(shards, config.engine, events)
         n_labels = sum(shards.n_labels(shard) for shard in range(shards.n))
@@ -102,6 +107,8 @@ def _goes_on(shards: "_Shards", left: list[int], before: int) -> str:
 class _Shards:
     """The parts of one table of labels. Travels to workers, which open their inputs there."""
 
+    documents: Path
+    chunks: Path
     vectors: Path
     annotator: Path
     folder: Path
@@ -159,15 +166,10 @@ class _Shards:
         ):
             for start in range(first, first + self.length(shard), self.config.batch_chunks):
                 end = min(start + self.config.batch_chunks, self.n_chunks)
-                rows = [
-                    {"chunk_id": chunk_id, "concept_id": concept_id, "score": score}
-                    for chunk_id, found in enumerate(
-                        source.annotator.label(source.vectors(start, end)), start
-                    )
-                    for concept_id, score in found
-                ]
-                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-                n_labels += len(rows)
+                found = source.annotator.find(source.vectors(start, end))
+                columns = [found.row_L + start, found.concept_L.astype(np.int32), found.score_L]
+                writer.write_table(pa.table(columns, schema=schema))
+                n_labels += len(found.row_L)
         return n_labels
 
 
@@ -177,10 +179,17 @@ class _Source:
 
     annotator: Annotator
     stored_ND: NDArray[np.float16]
+    texts: ChunkTexts
 
     def vectors(self, start: int, end: int) -> Floats:
         """Unit vectors of chunks start … end − 1, by the annotator's encoder."""
-        return np.asarray(self.stored_ND[start:end], dtype=np.float32)
+        if isinstance(self.annotator.encoder, str):
+            return np.asarray(self.stored_ND[start:end], dtype=np.float32)
+        return self._encoder.embed(self.texts.between(start, end))
+
+    @cached_property
+    def _encoder(self) -> Embedder:
+        return embedding.load(str(self.annotator.encoder), n_workers=1)
 
 
 @lru_cache(maxsize=1)
@@ -189,14 +198,16 @@ def _open(shards: _Shards) -> _Source:
     return _Source(
         annotators.load(shards.annotator),
         np.load(shards.vectors / VECTORS_FILE, mmap_mode="r"),
+        ChunkTexts(shards.documents, shards.chunks),
     )
 
 
 def _require_same_encoder(vectors: Path, annotator: Path) -> None:
     """Raise ContractError unless vectors are there of the encoder an annotator learned from."""
+    contracts.verify(vectors, contracts.VECTORS)
     made_by = contracts.json_file(vectors, ENCODER_FILE)["digest"]
     learned_from = contracts.json_file(annotator, annotators.FACTS_FILE)["encoder_digest"]
-    if made_by != learned_from:
+    if isinstance(annotators.load(annotator).encoder, str) and made_by != learned_from:
         raise contracts.ContractError(
             f"{annotator} was trained on vectors of encoder {str(learned_from)[:12]}…, but "
             f"{vectors} holds those of {str(made_by)[:12]}…. Run `clearstory rerun --from learn`."

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.chaos
 ROOT = Path(__file__).parents[2]
 CONFIG = AnnotateConfig(batch_chunks=4, shard_chunks=4, engine=EngineConfig(n_workers=1))
 MOMENTS = [
-    *((("components.annotators", "Annotator.label", nth), nth - 1) for nth in range(1, 7)),
+    *((("components.annotators", "Annotator.find", nth), nth - 1) for nth in range(1, 7)),
     *((("components.atlas.labelling", "digest_of", nth), nth - 1) for nth in (1, 4, 6)),
     (("components.atlas.labelling", "_put", 3), 6),
     (("components.contracts", "seal", 1), 6),
@@ -32,7 +32,7 @@ MOMENTS = [
 
 def label(given: dict[str, Path], folder: Path, scratch: Path, events: object) -> None:
     folder.mkdir()
-    annotate(given["vectors"], given["annotator"], folder, CONFIG, events=events, scratch=scratch)
+    annotate(*given.values(), folder, CONFIG, events=events, scratch=scratch)
 
 
 def killed(moment: Moment, *arguments: object) -> None:

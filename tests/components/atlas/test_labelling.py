@@ -3,14 +3,17 @@
 import functools
 import json
 import operator
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from components import contracts, engines
+from components import annotators, contracts, embedding, engines
+from components.annotators import Annotator, Calibration, Linear
 from components.atlas.labelling import annotate
 from components.atlas.labelling_config import AnnotateConfig
+from components.chunks import ChunkTexts
 from components.engine_config import EngineConfig
 from components.engines import EngineError
 from tests.components.written_chunks import N, write_chunks
@@ -27,7 +30,7 @@ def given(tmp_path: Path) -> dict[str, Path]:
 
 def labelled(given: dict[str, Path], folder: Path, config: AnnotateConfig, **more: object) -> Path:
     folder.mkdir()
-    annotate(given["vectors"], given["annotator"], folder, config, **more)
+    annotate(*given.values(), folder, config, **more)
     return folder
 
 
@@ -85,6 +88,35 @@ def test_vectors_of_another_encoder_are_refused(given, tmp_path):
     contracts.seal(given["vectors"], contracts.VECTORS, rows=N)
     with pytest.raises(contracts.ContractError, match=r"those of other.*rerun --from learn"):
         labelled(given, tmp_path / "labels", IN_ONE)
+
+
+def test_texts_of_a_stretch_of_chunks_may_lie_in_several_documents(given):
+    texts = ChunkTexts(given["documents"], given["chunks"])
+    assert texts.between(18, 22) == ["chunk 18.", "chunk 19.", "one ", "two "]
+    assert texts.between(5, 5) == []
+
+
+def test_a_fine_tuned_encoder_reads_the_texts_itself(given, tmp_path, monkeypatch):
+    class Lengths:
+        """A text's length, and one."""
+
+        def embed(self, texts):
+            return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+
+    shutil.rmtree(given["annotator"])
+    (given["annotator"] / "encoder").mkdir(parents=True)
+    (given["annotator"] / "encoder" / "weights").write_text("of an encoder")
+    # Concept 0 scores the length less eight and a half, concept 1 the opposite.
+    scorer = Linear(np.array([[1, -8.5], [-1, 8.5]], np.float32), np.zeros(2, np.float32))
+    calibration = Calibration(np.zeros(2, np.float32), np.ones(2, np.float32))
+    facts = {"encoder": "e", "encoder_digest": "not that of the vectors", "library_digest": "l1"}
+    annotators.save(Annotator(scorer, calibration, 1), given["annotator"], "trained", facts)
+    loaded = []
+    monkeypatch.setattr(embedding, "load", lambda name, n_workers: loaded.append(name) or Lengths())
+    labels = labelled(given, tmp_path / "labels", IN_SIX)
+    found = contracts.read(labels, contracts.LABELS).column("concept_id").to_pylist()
+    assert found == [0] * 20 + [1] * 3  # "chunk 00." has nine letters, "one " four
+    assert loaded == [str(given["annotator"] / "encoder")]
 
 
 def test_shards_that_cut_batches_are_refused():
