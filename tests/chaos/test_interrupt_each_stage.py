@@ -2,10 +2,12 @@
 
 import pytest
 
+from components.scaling.ladder import plan
 from pipelines.again import COMPONENTS
+from pipelines.debug import debug
 from tests.pipelines.interrupting import interrupt_in
 
-TASKS = {"check": "check-documents", "measure": "measure-cdlm-2e09-w8x1-s0"}
+TASKS = {"check": "check-documents", "measure": f"measure-{plan(debug().ladder)[0].name}"}
 """Stages with more than one task: which of them is interrupted."""
 
 
