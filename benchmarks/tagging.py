@@ -64,17 +64,23 @@ def retrieval(tags_ND: Floats, chunk_ND: Floats, seed: int) -> NDArray[np.float6
 def report(passages: Sequence[Passage], said: Said, chunk_ND: Floats, tags_ND: Floats) -> list[str]:
     """Lines for a person."""
     n = len(passages)
-    valid_N = np.ones(n)
-    valid_N[said.unread] = 0
     hits_N = retrieval(tags_ND, chunk_ND, seed=0)
     n_tags = sum(len(tags) for tags in said.tags)
     return [
-        f"valid output: {_shown(_mean(valid_N))}",
+        f"valid output: {_shown(_wilson(n - len(said.unread), n))}",
         f"tags to own chunk, first of {_OTHERS + 1}: {_shown(_mean(hits_N))}",
         f"{n_tags / n:.1f} tags a chunk; {said.took.n_answers} answers, "
         f"{said.took.n_prompt_tokens} + {said.took.n_completion_tokens} tokens, "
         f"{said.took.cost_usd:.2f} USD",
     ]
+
+
+def _wilson(n_valid: int, n: int) -> Interval:
+    """Wilson's 95% interval of a share: it says something where every answer was valid."""
+    share, z2 = n_valid / n, 1.96**2
+    centre, scale = (share + z2 / (2 * n)) / (1 + z2 / n), 1 / (1 + z2 / n)
+    half = scale * (z2 * (share * (1 - share) / n + z2 / (4 * n * n))) ** 0.5
+    return Interval(share, centre - half, min(1.0, centre + half), n)
 
 
 def _mean(value_N: NDArray[np.float64]) -> Interval:
