@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import csr_array
 
 from components import annotators, contracts, embedding
+from components.annotators import Calibration
 from components.atlas import learning, ranked
 from components.atlas.learning import learn
 from components.atlas.learning_config import FineTuneConfig, LearnConfig
@@ -108,6 +109,21 @@ def test_neither_thresholds_nor_labels_depend_on_the_order_of_the_chunks(atlas, 
     other = annotators.load(learned(atlas)["annotator"])
     assert one.calibration.threshold_K.tobytes() == other.calibration.threshold_K.tobytes()
     assert one.label(vectors_ND.astype("f4")) == other.label(vectors_ND.astype("f4"))
+
+
+def test_thresholds_are_set_on_chunks_that_nothing_was_fitted_to(atlas, monkeypatch):
+    seen = []
+    calibrated = Calibration.of
+
+    def noting(scorer, vectors_ND, prevalence_K):
+        seen.append(vectors_ND)
+        return calibrated(scorer, vectors_ND, prevalence_K)
+
+    monkeypatch.setattr(Calibration, "of", noting)
+    learned(atlas)
+    stored_ND = np.load(atlas["vectors"] / "vectors.npy").astype(np.float32)
+    expected = {vector.tobytes() for vector in stored_ND[14:]}
+    assert [{vector.tobytes() for vector in vectors_ND} for vectors_ND in seen] == [expected] * 3
 
 
 def test_tags_of_another_library_are_refused(atlas):

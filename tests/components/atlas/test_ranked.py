@@ -68,6 +68,12 @@ def test_pairs_by_hand(judged, held):
     assert found["micro_auc"].n == 9
 
 
+def test_pairs_that_cannot_be_told_apart_count_half(judged, held):
+    level = Held(np.zeros_like(SCORES_HK), held.labels_HK, held.document_H)
+    found = ranked.of_pairs(judged, level, draws=10, seed=0)
+    assert found["micro_auc"].value == pytest.approx(0.5)
+
+
 def test_probabilities_that_are_right_have_no_calibration_error():
     """Two kinds of pairs: at log-odds of 1/4 and of 3/4, which so many carry."""
     distance_HK = np.repeat([[-1.0], [1.0]], 4, axis=0).astype(np.float32)
