@@ -4,6 +4,7 @@ Only verified bytes are read: pip is told the digest, so that it refuses a wrong
 looks inside, and the file is hashed again here, since all that follows rests on it.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -118,12 +119,12 @@ def _run_pip(wanted: Package, scratch: Path, wheelhouse: Path, watch: Watch) -> 
 
 
 def _bytes_in(folder: Path) -> int:
+    """What lies there now; files and folders that pip moves while we look count nothing."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:  # pip moved it while we looked
-            continue
+    for parent, _, names in os.walk(folder):  # passes over folders that are gone
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += (Path(parent) / name).stat().st_size
     return total
 
 

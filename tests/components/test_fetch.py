@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import os
+import shutil
 import zipfile
 
 import pytest
@@ -132,6 +134,21 @@ def test_another_pin_makes_the_cached_package_stale(registry, monkeypatch):
     monkeypatch.setitem(PACKAGES, "tiny-texts", pinned(wheel("the ebb")))
     with pytest.raises(NotFetchedError):
         fetch.package("tiny-texts")
+
+
+def test_what_pip_moves_away_while_its_bytes_are_counted_counts_nothing(tmp_path, monkeypatch):
+    for name in ("gone", "stays"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").write_bytes(b"1234567")
+    scandir = os.scandir
+
+    def moved_first(folder):
+        if str(folder) == str(tmp_path / "gone"):
+            shutil.rmtree(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", moved_first)
+    assert archives._bytes_in(tmp_path) == 7
 
 
 def test_a_member_that_would_leave_its_folder_is_refused(tmp_path):
