@@ -4,7 +4,8 @@ Most come from the training split and make the library; a few come from the vali
 that annotators can be compared on chunks that neither library nor annotator has seen. The test
 split is never tagged.
 
-Strata are source and domain; each gets its share of the sample, at least one chunk.
+Strata are source and domain; each gets its share of the sample, at least one chunk. Further chunks
+for phrases come from what is left of the training split; how many leaves the sample as it is.
 """
 
 import heapq
@@ -36,9 +37,12 @@ class Sample:
     train: list[Passage]
     held_out: list[Passage]
 
+    further: list[Passage]
+    """Of the training split, beside `train`: for phrases alone, in the order of the corpus."""
+
     @property
     def passages(self) -> list[Passage]:
-        """All that is tagged, in the order of the corpus."""
+        """Training and held-out chunks, in the order of the corpus."""
         return sorted([*self.train, *self.held_out], key=lambda passage: passage.chunk_id)
 
 
@@ -48,18 +52,26 @@ class _Strata:
 
     passages: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
 
-    def draw(self, n: int, rng: np.random.Generator) -> list[Passage]:
-        """`n` passages or all there are, strata in proportion."""
+    def draw(
+        self, n: int, rng: np.random.Generator, n_further: int = 0
+    ) -> tuple[list[Passage], list[Passage]]:
+        """`n` passages and further ones, or all there are; strata in proportion."""
         names = sorted(self.passages)
-        counts = shares([len(self.passages[name]) for name in names], n)
-        drawn = []
-        for name, count in zip(names, counts, strict=True):
-            rows = rng.permutation(len(self.passages[name]))[:count]
-            drawn += [self.passages[name][row] for row in sorted(rows.tolist())]
-        return drawn
+        available = [len(self.passages[name]) for name in names]
+        # With more to share out no stratum gets fewer, so what is drawn first stays the same.
+        firsts = shares(available, n)
+        lasts = shares(available, n + n_further) if n_further else firsts
+        drawn, further = [], []
+        for name, first, last in zip(names, firsts, lasts, strict=True):
+            rows = rng.permutation(len(self.passages[name]))
+            drawn += [self.passages[name][row] for row in sorted(rows[:first].tolist())]
+            further += [self.passages[name][row] for row in sorted(rows[first:last].tolist())]
+        return drawn, further
 
 
-def draw(documents: Path, chunks: Path, n_train: int, n_held_out: int, seed: int) -> Sample:
+def draw(
+    documents: Path, chunks: Path, n_train: int, n_held_out: int, seed: int, n_further: int = 0
+) -> Sample:
     """A seeded sample. Chunks cut inside words, or of hardly any words, are passed over."""
     train, valid = _Strata(), _Strata()
     for batch in texts(documents, chunks, rows=_ROWS_PER_BATCH):
@@ -72,7 +84,9 @@ def draw(documents: Path, chunks: Path, n_train: int, n_held_out: int, seed: int
                 passages = strata.passages.setdefault((source, domain), [])
                 passages.append(Passage(chunk_id, text))
     rng = np.random.default_rng(seed)
-    return Sample(train.draw(n_train, rng), valid.draw(n_held_out, rng))
+    drawn, further = train.draw(n_train, rng, n_further)
+    held_out, _ = valid.draw(n_held_out, rng)
+    return Sample(drawn, held_out, sorted(further, key=lambda passage: passage.chunk_id))
 
 
 def shares(available: Sequence[int], n: int) -> list[int]:

@@ -44,6 +44,22 @@ def test_the_same_seed_draws_the_same_chunks_and_another_seed_others(corpus: Cor
     assert first == again != other
 
 
+def test_further_chunks_are_of_the_training_split_and_leave_the_sample_as_it_is(
+    corpus: Corpus,
+) -> None:
+    alone, some, all_there_are = (
+        sampling.draw(corpus.documents, corpus.chunks, 9, 4, seed=3, n_further=n)
+        for n in (0, 7, 99)
+    )
+    assert alone.passages == some.passages == all_there_are.passages
+    assert [len(sample.further) for sample in (alone, some, all_there_are)] == [0, 7, 32]
+    assert {passage.text.split()[0] for passage in some.further} == {"law", "code"}
+    ids = {passage.chunk_id for passage in [*all_there_are.train, *all_there_are.further]}
+    held_out = {passage.chunk_id for passage in all_there_are.held_out}
+    assert len(ids) == 41
+    assert not ids & held_out
+
+
 def test_a_corpus_smaller_than_the_sample_is_tagged_whole(corpus: Corpus) -> None:
     sample = sampling.draw(corpus.documents, corpus.chunks, n_train=999, n_held_out=999, seed=0)
     assert (len(sample.train), len(sample.held_out)) == (41, 12)
