@@ -46,6 +46,10 @@ class TagConfig(Config):
     n_held_out: NonNegativeInt = 45
     """Tagged chunks of the validation split, on which annotators are compared."""
 
+    n_by_phrases: NonNegativeInt = 0
+    """Further chunks of the training split, tagged by phrases that recur among them and by no
+    model. They cost little and make a larger library; with fewer than 40 no phrase recurs."""
+
     language_model: LanguageModelEndpoint = LocalModel()
     asks_for_kinds: bool = False
     """Whether the model types its tags. The local one cannot; then a rule does (tags.py)."""

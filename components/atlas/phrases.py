@@ -5,6 +5,9 @@ are; names in code are taken apart first. They are ranked by how alike they and 
 and the next is each time the one that is like the passage and unlike those already taken
 (maximal marginal relevance).
 
+Of many passages at once those phrases are taken that recur in some and not in most: they join into
+concepts, and few of them need encoding.
+
 Shape suffixes: N passages   P phrases of a passage   D width of a vector
 """
 
@@ -15,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from components.atlas.tags import normalise
+from components.atlas.vocabulary import key
 from components.embedding import Embedder, Floats
 from components.words import CODE_WORDS, FUNCTION_WORDS
 
@@ -25,6 +29,9 @@ _MAX_WORDS = 3
 _FEWEST_LETTERS = 4
 _OLD_WEIGHT = 0.35
 _RECURRING_BONUS = 0.03
+_LEAST_PASSAGES = 4
+_LARGEST_SHARE = 0.1
+"""Of the passages that a recurring phrase is in."""
 
 
 def candidates(passage: str) -> list[str]:
@@ -55,6 +62,27 @@ def tags_of(
         bonus_P = [_RECURRING_BONUS * (recurring[phrase] > 1) for phrase in found]
         picked = _diverse(found_PD, found_PD @ passage_D + np.array(bonus_P, np.float32), n)
         chosen.append([found[at] for at in picked])
+    return chosen
+
+
+def recurring_of(
+    passages: Sequence[str], passage_ND: Floats, encoder: Embedder, n: int
+) -> list[list[str]]:
+    """Of each passage the recurring phrases that are most like it, `n` at most, best first."""
+    candidates_of = [candidates(passage) for passage in passages]
+    seen = Counter(phrase for found in candidates_of for phrase in found)
+    most = _LARGEST_SHARE * len(passages)
+    kept = sorted(phrase for phrase, count in seen.items() if _LEAST_PASSAGES <= count <= most)
+    row_of = {phrase: row for row, phrase in enumerate(kept)}
+    kept_PD = encoder.embed(kept)
+    chosen = []
+    for found, passage_D in zip(candidates_of, passage_ND, strict=True):
+        rows = [row_of[phrase] for phrase in found if phrase in row_of]
+        order = np.argsort(-(kept_PD[rows] @ passage_D), kind="stable").tolist() if rows else []
+        best: dict[str, str] = {}
+        for at in order:
+            best.setdefault(key(kept[rows[at]]), kept[rows[at]])
+        chosen.append(list(best.values())[:n])
     return chosen
 
 

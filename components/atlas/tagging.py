@@ -2,15 +2,17 @@
 
     sample → tags of a language model, or phrases → normalised and typed → without those that
     drifted from their passage → filled up with phrases where few are left
+    further chunks, if any → phrases that recur among them
 
 Redundant and odd wordings are for stage two. `sample.json` says which chunks were tagged, which of
-them come from the validation split, which answers could not be read, and what it took.
+them come from the validation split, which are further ones that phrases alone tagged, which answers
+could not be read, and what it took.
 
 Shape suffixes: N passages   D width of a vector
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from components.atlas.asking import Said
 from components.atlas.config import TagConfig
 from components.atlas.sampling import Passage, Sample
 from components.atlas.tags import Tag, typed
+from components.atlas.vectors import ChunkVectors
 from components.embedding import Embedder, Floats
 from model.events import Events, ignore
 
@@ -35,7 +38,9 @@ def tag(
 
     Raises ValueError where the training split has no chunk that could be tagged.
     """
-    sample = sampling.draw(documents, chunks, config.n_train, config.n_held_out, config.seed)
+    sample = sampling.draw(
+        documents, chunks, config.n_train, config.n_held_out, config.seed, config.n_by_phrases
+    )
     if not sample.train:
         raise ValueError(
             f"{chunks} has no chunk of the train split with {sampling.FEWEST_WORDPIECES} word "
@@ -44,9 +49,8 @@ def tag(
         )
     passages = sample.passages
     encoder = embedding.load(config.encoder)
-    passage_ND = vectors.read(vectors_folder, encoder).rows(
-        [passage.chunk_id for passage in passages]
-    )
+    read = vectors.read(vectors_folder, encoder)
+    passage_ND = read.rows([passage.chunk_id for passage in passages])
     if config.tagger == "language_model":
         said = asking.ask(passages, passage_ND, encoder, config, events)
     else:
@@ -54,13 +58,44 @@ def tag(
     near = _near(said.tags, passage_ND, encoder, config)
     found = _filled(near, passages, passage_ND, encoder, config)
     account = _account(sample, found, said, config)
+    further: dict[int, list[Tag]] = {}
+    if config.n_by_phrases:
+        further = by_phrases(sample.further, read, encoder, config)
+        account = joined(account, further)
     (tags / SAMPLE_FILE).write_text(json.dumps(account, indent=1))
+    tags_of = dict(zip((passage.chunk_id for passage in passages), found, strict=True)) | further
     rows = (
-        {"chunk_id": passage.chunk_id, "tag": each.text, "kind": each.kind}
-        for passage, of_passage in zip(passages, found, strict=True)
-        for each in of_passage
+        {"chunk_id": chunk_id, "tag": each.text, "kind": each.kind}
+        for chunk_id in sorted(tags_of)
+        for each in tags_of[chunk_id]
     )
     return contracts.write(rows, tags, contracts.TAGS)
+
+
+def by_phrases(
+    passages: Sequence[Passage], read: ChunkVectors, encoder: Embedder, config: TagConfig
+) -> dict[int, list[Tag]]:
+    """Tags by chunk of passages that no model is asked about: phrases that recur among them."""
+    texts = [passage.text for passage in passages]
+    passage_ND = read.rows([passage.chunk_id for passage in passages])
+    found = phrases.recurring_of(texts, passage_ND, encoder, config.fill_to)
+    return {
+        passage.chunk_id: typed(((text, "") for text in chosen), passage.text)
+        for passage, chosen in zip(passages, found, strict=True)
+    }
+
+
+def joined(account: dict[str, object], further: Mapping[int, Sequence[Tag]]) -> dict[str, object]:
+    """What `sample.json` says of the sample, and of chunks beside it that phrases tagged."""
+    tagged = account["tagged"]
+    assert isinstance(tagged, list), f"a list of chunk ids, not {tagged!r}"
+    by_phrases = [chunk_id for chunk_id, tags in further.items() if tags]
+    return account | {
+        "tagged": sorted([*tagged, *by_phrases]),
+        "tagged_by_phrases": by_phrases,
+        "n_without_recurring_phrase": len(further) - len(by_phrases),
+        "n_tags_of_phrases": sum(len(tags) for tags in further.values()),
+    }
 
 
 def _near(

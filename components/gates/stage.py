@@ -66,9 +66,9 @@ def sheets_of(name: str, table: pa.Table, folder: Path, config: CheckConfig) -> 
             return chunks.sheets(table, config.chunks)
         case "Tags":
             sample = contracts.json_file(folder, "sample.json")
-            return tags.sheets(
-                table, _ids(sample, "tagged"), _ids(sample, "parse_failed"), config.tags
-            )
+            keys = ("tagged", "parse_failed", "tagged_by_phrases")
+            return tags.sheets(table, tags.Sampled(*(_ids(sample, key) for key in keys)),
+                               config.tags)  # fmt: skip
         case "Concepts":
             declared = contracts.json_file(folder, "library.json").get("n_concepts")
             return concepts.sheets(

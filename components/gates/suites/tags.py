@@ -1,6 +1,7 @@
 """Tags@1: what the tagger said about a sample of chunks, and how often it said nothing usable."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import pandas as pd
 import pyarrow as pa
@@ -20,10 +21,24 @@ from components.gates.rules import (
 KINDS = ("content", "tone", "document", "entity")
 
 
-def sheets(
-    table: pa.Table, tagged: Collection[int], parse_failed: Collection[int], bounds: TagBounds
-) -> list[Sheet]:
-    """Rows by tag, one row a tagged chunk, then the whole. Chunk ids come from `sample.json`."""
+@dataclass(frozen=True)
+class Sampled:
+    """Chunk ids of `sample.json`."""
+
+    tagged: Collection[int]
+    parse_failed: Collection[int]
+
+    by_phrases: Collection[int]
+    """Of the tagged ones, those that no model was asked about."""
+
+    @property
+    def n_asked(self) -> int:
+        return len({*self.tagged, *self.parse_failed} - {*self.by_phrases})
+
+
+def sheets(table: pa.Table, sampled: Sampled, bounds: TagBounds) -> list[Sheet]:
+    """Rows by tag, one row a tagged chunk, then the whole."""
+    tagged = sampled.tagged
     frame = table.to_pandas()
     tag = frame["tag"].astype("str")
     frame["n_chars"] = tag.str.len()
@@ -41,7 +56,7 @@ def sheets(
             Between("tag_from_sample", "outside_sample", 0, 0),
         ),
     )
-    return [rows, _chunks(frame, tagged, bounds), _whole(frame, tagged, parse_failed, bounds)]
+    return [rows, _chunks(frame, tagged, bounds), _whole(frame, sampled, bounds)]
 
 
 def _chunks(frame: pd.DataFrame, tagged: Collection[int], bounds: TagBounds) -> Sheet:
@@ -58,16 +73,14 @@ def _chunks(frame: pd.DataFrame, tagged: Collection[int], bounds: TagBounds) -> 
     )
 
 
-def _whole(
-    frame: pd.DataFrame, tagged: Collection[int], parse_failed: Collection[int], bounds: TagBounds
-) -> Sheet:
-    n_asked = len(set(tagged) | set(parse_failed))
+def _whole(frame: pd.DataFrame, sampled: Sampled, bounds: TagBounds) -> Sheet:
+    tagged = sampled.tagged
     chunks_of_tag = frame.groupby("tag")["chunk_id"].nunique()
     commonest = float(chunks_of_tag.max()) if len(chunks_of_tag) else float("nan")
     return facts(
         [
             Fact("n_tagged_chunks", len(tagged), low=bounds.min_tagged_chunks),
-            Fact("parse_failed_share", share(len(parse_failed), n_asked),
+            Fact("parse_failed_share", share(len(sampled.parse_failed), sampled.n_asked),
                  high=bounds.max_parse_failed_share),
             Fact("mean_tags_per_chunk", share(len(frame), len(tagged)),
                  low=bounds.min_mean_tags_per_chunk),

@@ -1,6 +1,6 @@
 """Phrases as tags."""
 
-from components.atlas.phrases import candidates, tags_of
+from components.atlas.phrases import candidates, recurring_of, tags_of
 from components.hashing import HashingEmbedder
 
 
@@ -28,3 +28,16 @@ def test_chosen_phrases_are_like_the_passage_and_unlike_each_other() -> None:
 def test_a_passage_without_phrases_has_no_tags() -> None:
     encoder = HashingEmbedder()
     assert tags_of(["of the 12 !!"], encoder.embed(["x"]), encoder, n=3) == [[]]
+
+
+def test_phrases_of_some_passages_tag_them_and_those_of_one_or_of_most_do_not() -> None:
+    texts = [f"The white whale swam past the vessel {name}." for name in
+             ("Rachel", "Samuel", "Jeroboam", "Virgin")]  # fmt: skip
+    texts += [f"Nothing of note happened at all in the town of {name}." for name in
+              ("Ely", "Wells", "Ripon", "Truro") for _ in range(9)]  # fmt: skip
+    encoder = HashingEmbedder()
+    found, few = (recurring_of(texts, encoder.embed(texts), encoder, n) for n in (8, 3))
+    assert "white whale" in found[0]
+    assert not any("rachel" in phrase for phrase in found[0])
+    assert few[0] == found[0][:3]
+    assert any(not of_passage for of_passage in found), "a phrase of most passages tags none"

@@ -107,6 +107,36 @@ def test_without_a_model_passages_are_tagged_by_their_phrases(corpus: Corpus) ->
     assert contracts.manifest_of(folder) == contracts.manifest_of(tagged(corpus, "again", config))
 
 
+def test_phrases_tag_further_chunks_and_what_the_model_tags_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    towns = [f"Nothing of note was seen in the old town of {at * 'x'}ford. " for at in range(40)]
+    whales = [f"The white whale swam past vessel {at * 'y'}. " for at in range(5)]
+    corpus = written(tmp_path, monkeypatch, [*whales, *towns], PASSAGES[3])
+
+    def reply(number: int, body: Body) -> Reply:
+        return 200, '{"tags": ["sea", "place"]}'
+
+    with serving(reply) as endpoint:
+        config = by_model(endpoint.url, n_train=2, min_similarity=-1.0)
+        alone = tagged(corpus, "alone", config)
+        larger = tagged(corpus, "larger", config.model_copy(update={"n_by_phrases": 99}))
+        assert {question(body) for _, body in endpoint.asked} == {
+            fenced(([*whales, *towns, PASSAGES[3]])[at]) for at in tags_of(alone)
+        }
+    by_model_alone, found = tags_of(alone), tags_of(larger)
+    assert {at: found[at] for at in by_model_alone} == by_model_alone
+    before, after = (json.loads((each / "sample.json").read_text()) for each in (alone, larger))
+    assert not any("phrase" in key for key in before)
+    assert (
+        after["tagged"] == sorted(found) == sorted({*by_model_alone, *after["tagged_by_phrases"]})
+    )
+    assert set(after["tagged_by_phrases"]) >= set(range(5)) - set(by_model_alone)
+    assert len(after["tagged_by_phrases"]) + after["n_without_recurring_phrase"] == 43
+    assert after["n_tags_of_phrases"] == sum(len(found[at]) for at in after["tagged_by_phrases"])
+    assert after["held_out"] == before["held_out"] == [45]
+
+
 def test_drifted_tags_go_and_phrases_fill_the_gap(corpus: Corpus) -> None:
     def reply(number: int, body: Body) -> Reply:
         return 200, json.dumps({"tags": ["liver", "blood", "Saturn's rings"]})

@@ -175,6 +175,7 @@ def test_empty_and_all_null_data_do_not_pass(rows, rule, tmp_path):
     ("name", "rule", "file", "change"),
     [
         ("Tags", "parse_failed_share", "sample.json", {"parse_failed": [1, 4]}),
+        ("Tags", "parse_failed_share", "sample.json", {"tagged_by_phrases": [2]}),
         ("Tags", "n_tagged_chunks", "sample.json", {"tagged": [0, 2]}),
         ("Tokens", "largest_token_id", "tokens.json", {"vocab_size": 19}),
         ("Tokens", "split_is_whole_blocks", "tokens.json", {"block": 5}),
