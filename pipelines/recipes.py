@@ -3,6 +3,7 @@
 debug    40 documents written for the tests, two layers; no download, no language model
 demo     real text of five domains, a language model that tags it, a network of a few million
          parameters; a laptop's half hour
+large_library   `demo` with a library of 400 concepts or more
 small    125 million parameters on one accelerator
 one_b    the scale of the paper's ablations, on a node of eight
 steerling_8b    the paper's own network, data and schedules
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 
 from pipelines.debug import debug
 from pipelines.demo import demo
+from pipelines.large_library import large_library
 from pipelines.one_b import one_b
 from pipelines.recipe import Recipe
 from pipelines.small import small
@@ -27,6 +29,7 @@ from pipelines.steerling_8b import steerling_8b
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "debug": debug,
     "demo": demo,
+    "large_library": large_library,
     "small": small,
     "one_b": one_b,
     "steerling_8b": steerling_8b,

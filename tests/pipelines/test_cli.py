@@ -49,6 +49,19 @@ def test_set_changes_one_number_and_nothing_else():
     )
 
 
+def test_a_larger_library_can_be_set_number_by_number():
+    larger = recipes.named("large_library")
+    naming = ("namer=medoid", "least_noun=0.55")
+    settings = [
+        "tagging.n_by_phrases=6000", "library.sweep=[800,1000,1200,1400]",
+        "library.min_tag_chunks=3", "library.min_chunks=8", "library.drop_share=0.25",
+        *(f"library.naming.{each}" for each in naming),
+    ]  # fmt: skip
+    changed = recipes.changed(recipes.named("demo"), settings)
+    assert (changed.tagging, changed.library) == (larger.tagging, larger.library)
+    assert larger.training == changed.training
+
+
 def test_the_ui_names_a_port_that_is_taken():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
