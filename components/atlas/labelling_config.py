@@ -1,14 +1,13 @@
 """What labelling a corpus is told."""
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from pydantic import PositiveInt, model_validator
+from pydantic import PositiveInt
 
-from components.engine_config import EngineConfig
-from model.config import Config
+from components.atlas.shard_config import ShardConfig
 
 
-class AnnotateConfig(Config):
+class AnnotateConfig(ShardConfig):
     """Running the annotator over a corpus."""
 
     HOW: ClassVar[tuple[str, ...]] = ("engine",)
@@ -18,16 +17,3 @@ class AnnotateConfig(Config):
 
     shard_chunks: PositiveInt = 65_536
     """Chunks of a part of the table; a killed run loses no more than the parts being written."""
-
-    engine: EngineConfig = EngineConfig()
-
-    @model_validator(mode="after")
-    def _batches_fill_shards(self) -> Self:
-        # Other batches may give scores other last bits: their bounds must not follow the shards'.
-        if self.shard_chunks % self.batch_chunks:
-            whole = self.batch_chunks * max(1, self.shard_chunks // self.batch_chunks)
-            raise ValueError(
-                f"shard_chunks is {self.shard_chunks}, no multiple of batch_chunks "
-                f"{self.batch_chunks}; try {whole}"
-            )
-        return self

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = AnnotateConfig(batch_chunks=4, shard_chunks=4, engine=EngineConfig(n_workers=1))
 MOMENTS = [
     *((("components.annotators", "Annotator.find", nth), nth - 1) for nth in range(1, 7)),
-    *((("components.atlas.labelling", "digest_of", nth), nth - 1) for nth in (1, 4, 6)),
+    *((("components.atlas.chunk_shards", "digest_of", nth), nth - 1) for nth in (1, 4, 6)),
     (("components.atlas.labelling", "_put", 3), 6),
     (("components.contracts", "seal", 1), 6),
 ]
