@@ -10,6 +10,7 @@ from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
 from components.attribution.config import AttributeConfig
 from components.endpoints import RemoteModel
+from components.engine_config import EngineConfig
 from components.evaluation.config import EvaluateConfig
 from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
@@ -26,7 +27,7 @@ LANGUAGE_MODEL = RemoteModel(
 
 GATES = CheckConfig()
 CHUNKING = ChunkConfig(encoder=ENCODER)
-EMBEDDING = EmbedConfig(encoder=ENCODER, n_workers=8)
+EMBEDDING = EmbedConfig(encoder=ENCODER, engine=EngineConfig(n_workers=8))
 LIFT = LiftConfig(min_support=20)
 LEARN = LearnConfig(n_steps=20_000, n_unlabelled=4_096, min_prevalence=1e-5)
 LABELLING = AnnotateConfig()

@@ -1,9 +1,10 @@
 """What each stage of Atlas is told."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
+from components.atlas.shard_config import ShardConfig
 from components.cutting_config import CutConfig
 from components.endpoints import LanguageModelEndpoint, LocalModel
 from model.config import Config
@@ -18,17 +19,20 @@ class ChunkConfig(CutConfig):
     """Documents of these domains are cut between definitions."""
 
 
-class EmbedConfig(Config):
+class EmbedConfig(ShardConfig):
     """How chunks are encoded."""
 
+    HOW: ClassVar[tuple[str, ...]] = ("engine", "shard_chunks")
+
     encoder: str
-    """`minilm-int8`, `hashing`, or a sentence-transformers model by name or path."""
+    """`minilm-int8`, `hashing`, `static:FOLDER`, or a sentence-transformers model by name or
+    path."""
 
-    n_workers: PositiveInt = 2
-    """Single-threaded encoders side by side: as many as there are cores."""
+    batch_chunks: PositiveInt = 1_024
+    """Texts of like length among them are encoded together, which saves padding."""
 
-    batch_chunks: PositiveInt = 1024
-    """Read together, so that texts of like length can be encoded together."""
+    shard_chunks: PositiveInt = 16_384
+    """Encoded by one worker at a time. All shards end in one file: any number gives the same."""
 
 
 class TagConfig(Config):

@@ -25,7 +25,7 @@ PASSAGES = [
     "A spanning tree of a graph connects all of its nodes. ",
     "Scar tissue of the liver follows chronic hepatitis. ",
 ]
-EMBED = EmbedConfig(encoder=hashing.NAME, batch_chunks=3)
+EMBED = EmbedConfig(encoder=hashing.NAME, batch_chunks=3, shard_chunks=6)
 
 
 def written(
