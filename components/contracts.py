@@ -8,7 +8,7 @@ A folder is an artifact when it holds a `manifest.json` (`components/manifests.p
 Versions are raised by hand when a column changes. docs/architecture.md shows this as a table.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -218,9 +218,9 @@ def verify(folder: Path, contract: Contract) -> Manifest:
     return manifest
 
 
-def read(folder: Path, contract: Contract) -> pa.Table:
-    """The whole table of a verified artifact."""
-    return parts.read(_parts(folder, contract))
+def read(folder: Path, contract: Contract, columns: Sequence[str] = ()) -> pa.Table:
+    """The whole table of a verified artifact, or these columns of it."""
+    return parts.read(_parts(folder, contract), columns)
 
 
 def stream(folder: Path, contract: Contract, rows: int) -> Iterator[dict[str, list]]:  # type: ignore[type-arg]

@@ -25,9 +25,10 @@ def paths(folder: Path, files: Iterable[str]) -> list[Path]:
     return [folder / name for name in (ROWS_FILE, *further)]
 
 
-def read(parts: Sequence[Path]) -> pa.Table:
-    """The whole table."""
-    return pa.concat_tables([pq.read_table(path) for path in parts])
+def read(parts: Sequence[Path], columns: Sequence[str] = ()) -> pa.Table:
+    """The whole table, or these columns of it."""
+    wanted = list(columns) or None
+    return pa.concat_tables([pq.read_table(path, columns=wanted) for path in parts])
 
 
 def stream(parts: Sequence[Path], rows: int) -> Iterator[pa.RecordBatch]:

@@ -9,13 +9,15 @@ for phrases come from what is left of the training split; how many leaves the sa
 """
 
 import heapq
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from components.chunks import texts
+from components.chunks import ChunkRows, ChunkTexts
 
 _ROWS_PER_BATCH = 4096
 FEWEST_WORDPIECES = 8
@@ -46,47 +48,84 @@ class Sample:
         return sorted([*self.train, *self.held_out], key=lambda passage: passage.chunk_id)
 
 
-@dataclass
-class _Strata:
-    """Passages of one split by source and domain."""
+class _Stratum(NamedTuple):
+    """Chunks that are alike in where they come from."""
 
-    passages: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
+    split: str
+    source: str
+    domain: str
 
-    def draw(
-        self, n: int, rng: np.random.Generator, n_further: int = 0
-    ) -> tuple[list[Passage], list[Passage]]:
-        """`n` passages and further ones, or all there are; strata in proportion."""
-        names = sorted(self.passages)
-        available = [len(self.passages[name]) for name in names]
-        # With more to share out no stratum gets fewer, so what is drawn first stays the same.
-        firsts = shares(available, n)
-        lasts = shares(available, n + n_further) if n_further else firsts
-        drawn, further = [], []
-        for name, first, last in zip(names, firsts, lasts, strict=True):
-            rows = rng.permutation(len(self.passages[name]))
-            drawn += [self.passages[name][row] for row in sorted(rows[:first].tolist())]
-            further += [self.passages[name][row] for row in sorted(rows[first:last].tolist())]
-        return drawn, further
+
+_Places = Mapping[_Stratum, Sequence[int]]
+"""Numbers of chunks among those of their stratum, ascending."""
 
 
 def draw(
     documents: Path, chunks: Path, n_train: int, n_held_out: int, seed: int, n_further: int = 0
 ) -> Sample:
-    """A seeded sample. Chunks cut inside words, or of hardly any words, are passed over."""
-    train, valid = _Strata(), _Strata()
-    for batch in texts(documents, chunks, rows=_ROWS_PER_BATCH):
-        columns = ("chunk_id", "text", "split", "source", "domain", "status", "n_wordpieces")
-        for chunk_id, text, split, source, domain, status, n in zip(
+    """A seeded sample. Chunks cut inside words, or of hardly any words, are passed over.
+
+    Chunks are counted first and then picked by their place in a stratum, so that no text is read
+    but that of the sample.
+    """
+    rows = ChunkRows(documents, chunks, ("split", "source", "domain"))
+    available = Counter(stratum for _, stratum in _candidates(rows))
+    rng = np.random.default_rng(seed)
+    train, further = _drawn(available, "train", rng, n_train, n_further)
+    held_out, _ = _drawn(available, "valid", rng, n_held_out, 0)
+    chunk_at = _picked(rows, (train, further, held_out))
+    texts = ChunkTexts(documents, chunks).at([*chunk_at.values()])
+    passage_at = dict(zip(chunk_at, map(Passage, chunk_at.values(), texts), strict=True))
+
+    def at(places: _Places) -> list[Passage]:
+        return [passage_at[stratum, place] for stratum in places for place in places[stratum]]
+
+    return Sample(
+        at(train), at(held_out), sorted(at(further), key=lambda passage: passage.chunk_id)
+    )
+
+
+def _candidates(rows: ChunkRows) -> Iterator[tuple[int, _Stratum]]:
+    """Chunks that may be tagged, with their strata, in the order of the corpus."""
+    columns = ("chunk_id", "split", "source", "domain", "status", "n_wordpieces")
+    for batch in rows.batches(_ROWS_PER_BATCH):
+        for chunk_id, split, source, domain, status, n in zip(
             *(batch[column] for column in columns), strict=True
         ):
-            strata = {"train": train, "valid": valid}.get(split)
-            if strata and status != "segmentation_error" and n >= FEWEST_WORDPIECES:
-                passages = strata.passages.setdefault((source, domain), [])
-                passages.append(Passage(chunk_id, text))
-    rng = np.random.default_rng(seed)
-    drawn, further = train.draw(n_train, rng, n_further)
-    held_out, _ = valid.draw(n_held_out, rng)
-    return Sample(drawn, held_out, sorted(further, key=lambda passage: passage.chunk_id))
+            long_enough = status != "segmentation_error" and n >= FEWEST_WORDPIECES
+            if split in ("train", "valid") and long_enough:
+                yield chunk_id, _Stratum(split, source, domain)
+
+
+def _drawn(
+    available: Mapping[_Stratum, int], split: str, rng: np.random.Generator, n: int, n_further: int
+) -> tuple[_Places, _Places]:
+    """`n` places and further ones, or all there are; strata in proportion."""
+    strata = sorted(stratum for stratum in available if stratum.split == split)
+    sizes = [available[stratum] for stratum in strata]
+    # With more to share out no stratum gets fewer, so what is drawn first stays the same.
+    firsts = shares(sizes, n)
+    lasts = shares(sizes, n + n_further) if n_further else firsts
+    drawn, further = {}, {}
+    for stratum, size, first, last in zip(strata, sizes, firsts, lasts, strict=True):
+        places = rng.permutation(size)
+        drawn[stratum] = sorted(places[:first].tolist())
+        further[stratum] = sorted(places[first:last].tolist())
+    return drawn, further
+
+
+def _picked(rows: ChunkRows, drawn: Iterable[_Places]) -> dict[tuple[_Stratum, int], int]:
+    """The chunk at each place that was drawn."""
+    wanted = {
+        (stratum, place) for places in drawn for stratum in places for place in places[stratum]
+    }
+    seen: Counter[_Stratum] = Counter()
+    found = {}
+    for chunk_id, stratum in _candidates(rows):
+        if (stratum, seen[stratum]) in wanted:
+            found[stratum, seen[stratum]] = chunk_id
+        seen[stratum] += 1
+    return found
 
 
 def shares(available: Sequence[int], n: int) -> list[int]:

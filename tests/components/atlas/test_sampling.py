@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from components import contracts
 from components.atlas import sampling
-from components.atlas.sampling import shares
+from components.atlas.sampling import Passage, Sample, shares
+from components.chunks import ChunkTexts, texts
 from tests.components.written_corpus import Corpus, Text, write_corpus
 
 
@@ -58,6 +61,50 @@ def test_further_chunks_are_of_the_training_split_and_leave_the_sample_as_it_is(
     held_out = {passage.chunk_id for passage in all_there_are.held_out}
     assert len(ids) == 41
     assert not ids & held_out
+
+
+@pytest.mark.parametrize(
+    ("n_train", "n_held_out", "seed", "n_further"), [(9, 4, 3, 5), (30, 11, 4, 99), (2, 0, 5, 0)]
+)
+def test_the_sample_is_the_one_drawn_with_all_passages_in_memory(
+    n_train: int, n_held_out: int, seed: int, n_further: int, corpus: Corpus
+) -> None:
+    strata: dict[str, dict[tuple[str, str], list[Passage]]] = {"train": {}, "valid": {}, "test": {}}
+    for batch in texts(corpus.documents, corpus.chunks, rows=7):
+        columns = ("split", "source", "domain", "chunk_id", "text")
+        for split, *name, chunk_id, text in zip(*(batch[each] for each in columns), strict=True):
+            strata[split].setdefault(tuple(name), []).append(Passage(chunk_id, text))
+    rng = np.random.default_rng(seed)
+
+    def drawn(split: str, n: int, n_more: int) -> tuple[list[Passage], list[Passage]]:
+        found, more = [], []
+        all_of = [strata[split][name] for name in sorted(strata[split])]
+        sizes = [len(passages) for passages in all_of]
+        for passages, first, last in zip(
+            all_of, shares(sizes, n), shares(sizes, n + n_more), strict=True
+        ):
+            rows = rng.permutation(len(passages)).tolist()
+            found += [passages[row] for row in sorted(rows[:first])]
+            more += [passages[row] for row in rows[first:last]]
+        return found, sorted(more, key=lambda passage: passage.chunk_id)
+
+    train, further = drawn("train", n_train, n_further)
+    held_out, _ = drawn("valid", n_held_out, 0)
+    sample = sampling.draw(
+        corpus.documents, corpus.chunks, n_train, n_held_out, seed=seed, n_further=n_further
+    )
+    assert sample == Sample(train, held_out, further)
+
+
+def test_no_text_is_read_but_that_of_the_sample(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns, asked, read, at = [], [], contracts.read, ChunkTexts.at
+    monkeypatch.setattr(contracts, "read", lambda *a: columns.append(a[2]) or read(*a))
+    monkeypatch.setattr(ChunkTexts, "at", lambda self, ids: asked.append(ids) or at(self, ids))
+    sample = sampling.draw(corpus.documents, corpus.chunks, n_train=5, n_held_out=2, seed=0)
+    assert columns == [("doc_id", "split", "source", "domain")]
+    assert [sorted(ids) for ids in asked] == [[each.chunk_id for each in sample.passages]]
 
 
 def test_a_corpus_smaller_than_the_sample_is_tagged_whole(corpus: Corpus) -> None:
