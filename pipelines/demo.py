@@ -101,7 +101,7 @@ def demo() -> Recipe:
         corpus=_CORPUS, expected_concepts=200,
         gates=CheckConfig(),
         chunking=ChunkConfig(encoder=_ENCODER),
-        embedding=EmbedConfig(encoder=_ENCODER),
+        embedding=EmbedConfig(encoder=_ENCODER, shard_chunks=2_048),
         tagging=TagConfig(tagger="language_model", encoder=_ENCODER),
         library=CanonicaliseConfig(
             encoder=_ENCODER, sweep=(260, 300, 340, 380),
