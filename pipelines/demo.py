@@ -51,7 +51,7 @@ _RANKS = RanksConfig(ranks=2, threads=1)
 
 _TRAINING = TrainingConfig(
     n_tokens=2_800_000, batch_sequences=12, length=256, validations=4,
-    optim=OptimConfig(peak_lr=2e-3, warmup=0.03, decay=0.2),
+    optim=OptimConfig(peak_lr=1e-3, warmup=0.05, decay=0.2),
     objective=ObjectiveConfig(reduction="block_mean", sparse_from=0.8),
 )  # fmt: skip
 _MIDTRAINING = _TRAINING.model_copy(
