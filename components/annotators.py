@@ -135,7 +135,9 @@ class Calibration:
     def of(scorer: Scorer, vectors_ND: Floats, prevalence_K: Floats) -> "Calibration":
         """The same from a scorer, for a tile of concepts at a time."""
         if not len(vectors_ND):
-            raise ValueError("thresholds need chunks to be calibrated on; there are none")
+            raise ValueError(
+                "thresholds are calibrated on chunks, and there are none; embed text first"
+            )
         parts = [
             Calibration.to_prevalence(scorer.scores(vectors_ND, tile), prevalence_K[tile])
             for tile in tiles(scorer.n_concepts, len(vectors_ND))

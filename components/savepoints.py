@@ -28,7 +28,7 @@ from model.config import Config
 
 STATE_FILE = "state.json"
 EPHEMERAL, KEPT = "savepoints", "kept"
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 MOST_PASSED_OVER = 3
 """Damaged savepoints beyond these mean that the storage fails, not that a write was torn."""
 
@@ -257,7 +257,8 @@ def _manifest(folder: Path) -> SavepointManifest:
         raise SavepointError(f"{path} cannot be read: {error}") from error
     if manifest.version != VERSION:
         raise SavepointError(
-            f"{folder} is a savepoint of version {manifest.version}; this code reads {VERSION}"
+            f"{folder} is a savepoint of version {manifest.version}; this code reads {VERSION}. Go "
+            f"on with the commit that wrote it, or start again without it"
         )
     return manifest
 

@@ -13,7 +13,7 @@ _POLL_SECONDS = 0.3
 _LIVE_SECONDS = 15.0
 _SHOWN = (
     "recent_nll_nats", "valid_nll_nats", "tokens_per_second", "goodput", "chunks_per_second",
-    "eta_seconds", "cost", "cost_at_end",
+    "cost", "cost_at_end",
 )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def folder_in(scratch: Path | None) -> Iterator[Path]:
 
 
 def work(shards: ChunkShards, engine: EngineConfig, events: Events, done_to: str) -> None:
-    """Write every file that is not there yet; tells of chunks a second, what is left, the cost.
+    """Write every file that is not there yet; tells of chunks a second and the cost.
 
     `done_to` is what is done to chunks, as in "so many were labelled before".
     """
@@ -103,8 +103,6 @@ def work(shards: ChunkShards, engine: EngineConfig, events: Events, done_to: str
         seconds = time.monotonic() - began
         rate = (done - before) / max(seconds, 1e-9)
         told = {"chunks_per_second": rate}
-        if rate:  # a corpus may have no chunks
-            told["eta_seconds"] = (shards.n_chunks - done) / rate
         if rate and engine.price_per_hour:
             spent = engine.price_per_hour * engine.n_workers * seconds / 3_600
             told["cost"] = spent

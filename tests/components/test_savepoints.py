@@ -186,3 +186,11 @@ def test_asked_to_stop_the_run_ends_its_step_saves_and_goes_on_later(straight, t
     assert newest(tmp_path).savepoint.step == 5
     assert interrupted.run(tmp_path, wanted) == 0
     assert interrupted.rows(tmp_path) == interrupted.rows(straight)
+
+
+def test_a_savepoint_of_another_version_is_refused_with_a_way_on(half):
+    folder = newest(half).savepoint.folder
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace(savepoints.VERSION, "0.9.0"))
+    with pytest.raises(savepoints.SavepointError, match=r"version 0\.9\.0.*commit that wrote it"):
+        savepoints.verify(folder)

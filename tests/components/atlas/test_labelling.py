@@ -71,14 +71,13 @@ def test_shards_that_were_finished_are_kept_and_damaged_ones_made_again(given, t
     assert contracts.manifest_of(again) == whole
 
 
-def test_rate_time_left_and_cost_are_told(given, tmp_path):
+def test_rate_and_cost_are_told(given, tmp_path):
     told = []
     priced = IN_SIX.model_copy(update={"engine": EngineConfig(n_workers=1, price_per_hour=3600.0)})
     labelled(given, tmp_path / "labels", priced, events=told.append)
     assert [event.step for event in told] == [4, 8, 12, 16, 20, 23]
     third = told[2].metrics
     seconds = 12 / third["chunks_per_second"]
-    np.testing.assert_allclose(third["eta_seconds"], seconds * 11 / 12)
     np.testing.assert_allclose(third["cost"], seconds)
     np.testing.assert_allclose(third["cost_at_end"], seconds * 23 / 12)
 
