@@ -11,7 +11,7 @@ import torch
 from components.attribution.citations import Citations
 from components.attribution.config import AttributeConfig
 from components.attribution.tracing import TracedText
-from model import attribution
+from model import attribution, input_attribution
 from model.tokenizer import Tokenizer
 
 
@@ -41,7 +41,7 @@ def summary(
         "inputs": {
             "n_targets": len(inputs),
             "n_nodes": config.n_nodes,
-            "completeness_error": attribution.completeness_error(missing_B, gap_B),
+            "completeness_error": input_attribution.completeness_error(missing_B, gap_B),
             "mean_absolute_gap_logits": float(gap_B.abs().mean()),
             "largest_replay_error_logits": max(traced.replay_error for traced in inputs),
         },

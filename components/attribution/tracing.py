@@ -14,7 +14,7 @@ from torch import Tensor
 from components.attribution.config import AttributeConfig
 from components.prompts import Prompt
 from components.retrieval import Retriever, Source
-from model import attribution
+from model import attribution, input_attribution
 from model.attribution import ConceptAttribution
 from model.language_model import LanguageModel
 from model.sampling import generate
@@ -94,8 +94,8 @@ class Tracer:
         n = min(self.config.input_targets, len(commits_N))
         chosen_N = commits_N.sort().values[torch.linspace(0, len(commits_N) - 1, n).round().long()]
         found = []
-        for wanted, commit_B in attribution.targets(trace, trace.group_N[chosen_N].tolist()):
-            traced = attribution.integrated_gradients(
+        for wanted, commit_B in input_attribution.targets(trace, trace.group_N[chosen_N].tolist()):
+            traced = input_attribution.integrated_gradients(
                 self.lm,
                 wanted,
                 n_nodes=self.config.n_nodes,
