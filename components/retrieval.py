@@ -1,33 +1,42 @@
-"""Training chunks similar to what a network represents: reads Index@1 (paper §6.1.3).
+"""Training chunks similar to a text, or to what a network represents: Index@1 (paper §6.1.3).
 
-    mean state of a chunk's tokens  ->  transducer  ->  FAISS  ->  rows with source and licence
+    find        mean state of a chunk's tokens  ->  transducer  ->  FAISS  ->  sources
+    find_text   a text  ->  the chunk encoder   ->                  FAISS  ->  sources
 
 Similarity of meaning, in the chunk encoder's eyes: provenance for an audit, no claim of influence.
 
-Shape suffixes: Q queries   D width of a state   K rows found
+Shape suffixes: Q queries   D width of a state   E width of a vector   K rows found
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
-from components import contracts, nearest
+from components import contracts, embedding, nearest
 from components.contracts import ContractError
-from components.nearest import VectorIndex
+from components.embedding import Embedder
+from components.index_facts import IndexFacts, Spread
+from components.manifests import digest_of
+from components.nearest import Floats, VectorIndex
 from model import transducer as transducers
 from model.transducer import Transducer
 
 _WIDER = 4
 """Rows fetched for each row wanted, so that duplicates can be dropped."""
 
+FACTS_FILE, TABLE_FILE, TRANSDUCER_FILE = "index.json", "index.faiss", "transducer.safetensors"
+
 
 @dataclass(frozen=True)
 class Source:
-    """A training chunk that was found."""
+    """A training chunk that was found, and where it stands."""
 
     chunk_id: int
     doc_id: str
@@ -36,7 +45,13 @@ class Source:
     licence: str
     title: str
     text: str
+    start: int
+    end: int
+    """Characters of the document, half-open."""
+
     cosine: float
+    percentile: float
+    """Share of random pairs that are less alike, in [0, 1]: what the cosine means here."""
 
 
 @dataclass(frozen=True)
@@ -46,45 +61,88 @@ class Retriever:
     index: VectorIndex
     transducer: Transducer
     rows: pa.Table
+    facts: IndexFacts
+    """What was measured when it was built."""
 
     def find(self, state_QD: Tensor, k: int) -> list[list[Source]]:
         """The k most similar chunks of each mean state; a text that occurs twice counts once."""
         with torch.no_grad():
-            query_QE = self.transducer(state_QD).numpy()
-        found = self.index.search(query_QE, min(self.index.n, _WIDER * k))
+            vector_QE = self.transducer(state_QD).numpy()
+        return self._sources(vector_QE, k, self.facts.random_states)
+
+    def find_text(self, texts: Sequence[str], k: int) -> list[list[Source]]:
+        """The k most similar chunks of each text, by the encoder the index was built with."""
+        return self._sources(self.encoder.embed(texts), k, self.facts.random_texts)
+
+    @cached_property
+    def encoder(self) -> Embedder:
+        """Loaded when a text is first asked for. Refuses one that is not the index's own."""
+        wanted = self.facts.encoder
+        encoder = embedding.load(wanted.name)
+        if encoder.digest != wanted.digest:
+            raise ContractError(
+                f"the encoder {wanted.name} is {encoder.digest[:12]}… here, but the index holds "
+                f"vectors of {wanted.digest[:12]}…: they cannot be compared. Install the encoder "
+                f"of that digest, or run `clearstory rerun --from {contracts.VECTORS.written_by}`."
+            )
+        return encoder
+
+    def _sources(self, vector_QE: Floats, k: int, random: Spread) -> list[list[Source]]:
+        if k < 1:
+            raise ValueError(f"k is {k}; ask for at least one source")
+        found = self.index.search(vector_QE, min(self.index.n, _WIDER * k))
         return [
-            self._distinct(rows, cosines, k)
+            self._distinct(rows, cosines, k, random)
             for rows, cosines in zip(found.rows_QK.tolist(), found.cosine_QK.tolist(), strict=True)
         ]
 
-    def _distinct(self, rows: list[int], cosines: list[float], k: int) -> list[Source]:
+    def _distinct(
+        self, rows: list[int], cosines: list[float], k: int, random: Spread
+    ) -> list[Source]:
         sources: dict[str, Source] = {}
         for row, cosine in zip(rows, cosines, strict=True):
             if row >= 0 and len(sources) < k:
-                source = self._source(row, cosine)
+                source = self._source(row, cosine, random)
                 sources.setdefault(" ".join(source.text.split()), source)
         return list(sources.values())
 
-    def _source(self, row: int, cosine: float) -> Source:
+    def _source(self, row: int, cosine: float, random: Spread) -> Source:
         (found,) = self.rows.slice(row, 1).to_pylist()
         return Source(
             found["chunk_id"], found["doc_id"], found["source"], found["domain"],
-            found["licence"], found["title"], found["text"], cosine,
+            found["licence"], found["title"], found["text"], found["start"], found["end"], cosine,
+            random.share_below(cosine),
         )  # fmt: skip
 
 
 def open_index(index: Path, checkpoint: Path) -> Retriever:
     """Open an index for a checkpoint. Refuses one that was built for another."""
     contracts.verify(index, contracts.INDEX)
-    facts = contracts.json_file(index, "index.json")
+    facts = _facts(index)
     digest = contracts.verify(checkpoint, contracts.CHECKPOINT).digest
-    if facts["checkpoint_digest"] != digest:
+    if facts.checkpoint_digest != digest:
         raise ContractError(
-            f"{index} was built for the checkpoint {str(facts['checkpoint_digest'])[:12]}…, but "
+            f"{index} was built for the checkpoint {facts.checkpoint_digest[:12]}…, but "
             f"{checkpoint} is {digest[:12]}…: its transducer does not know these states. "
-            f"Run `clearstory rerun --from {contracts.INDEX.written_by}`."
+            f"{contracts.again(contracts.INDEX)}"
         )
-    table = nearest.load(index / "index.faiss", str(facts["kind"]))
+    transducer_digest = digest_of(index / TRANSDUCER_FILE).sha256
+    if facts.transducer_digest != transducer_digest:
+        raise ContractError(
+            f"{index} was measured with the transducer {facts.transducer_digest[:12]}…, but holds "
+            f"{transducer_digest[:12]}…. {contracts.again(contracts.INDEX)}"
+        )
+    table = nearest.load(index / TABLE_FILE, facts.kind)
     rows = pq.read_table(index / contracts.ROWS_FILE)
     assert table.n == rows.num_rows, f"{table.n} vectors but {rows.num_rows} rows in {index}"
-    return Retriever(table, transducers.load(index / "transducer.safetensors"), rows)
+    return Retriever(table, transducers.load(index / TRANSDUCER_FILE), rows, facts)
+
+
+def _facts(index: Path) -> IndexFacts:
+    try:
+        return IndexFacts.model_validate_json((index / FACTS_FILE).read_bytes())
+    except ValidationError as error:
+        raise ContractError(
+            f"{index / FACTS_FILE} does not say what this code needs to know ({error}). "
+            f"{contracts.again(contracts.INDEX)}"
+        ) from error

@@ -4,7 +4,6 @@ The vectors are the chunk encoder's, of the text. The transducer carries the net
 a chunk there. What it finds is similar text, with its source: provenance, no claim of influence.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,8 +13,11 @@ from components import chunks as chunk_texts
 from components import contracts, nearest
 from components.index.bridge import fit_transducer
 from components.index.config import BuildConfig
+from components.index_facts import EncoderFacts, IndexFacts, SearchFacts
+from components.manifests import digest_of
 from components.nearest import Floats, Neighbours, VectorIndex
 from components.order import Integers
+from components.retrieval import FACTS_FILE, TABLE_FILE, TRANSDUCER_FILE
 from components.tokens import TokenStream
 from model import checkpoint as checkpoints
 from model import transducer as transducers
@@ -37,23 +39,25 @@ def build(
     chunk_id_N = np.array([row["chunk_id"] for row in _training_chunks(documents, chunks)])
     indexed_ND = nearest.unit(vector_ND[chunk_id_N])
     table = nearest.build(indexed_ND, config.exact_up_to, config.least_recall, config.seed)
-    table.save(index / "index.faiss")
+    table.save(index / TABLE_FILE)
 
     bridge = fit_transducer(
         checkpoints.load(checkpoint), TokenStream(tokens), vector_ND, table, chunk_id_N, config
     )
-    transducers.save(bridge.transducer, index / "transducer.safetensors")
-    facts = {
-        "dim": table.width,
-        "metric": "cosine",
-        "n": table.n,
-        "kind": table.kind,
-        "checkpoint_digest": checkpoint_digest,
-        "encoder": contracts.json_file(vectors, "encoder.json"),
-        "recall": _recall(index, table, indexed_ND, config),
-        "transducer": bridge.facts,
-    }
-    (index / "index.json").write_text(json.dumps(facts, indent=1))
+    transducers.save(bridge.transducer, index / TRANSDUCER_FILE)
+    facts = IndexFacts(
+        dim=table.width,
+        n=table.n,
+        kind=table.kind,
+        checkpoint_digest=checkpoint_digest,
+        transducer_digest=digest_of(index / TRANSDUCER_FILE).sha256,
+        encoder=EncoderFacts.model_validate(contracts.json_file(vectors, "encoder.json")),
+        recall=_recall(index, table, indexed_ND, config),
+        transducer=bridge.facts,
+        random_states=bridge.random_states,
+        random_texts=bridge.random_texts,
+    )
+    (index / FACTS_FILE).write_text(facts.model_dump_json(indent=1))
     rows = ({"row": row, **chunk} for row, chunk in enumerate(_training_chunks(documents, chunks)))
     return contracts.write(rows, index, contracts.INDEX)
 
@@ -79,17 +83,17 @@ def _training_chunks(documents: Path, chunks: Path) -> Iterator[Mapping[str, obj
 
 def _recall(
     index: Path, table: VectorIndex, indexed_ND: Floats, config: BuildConfig
-) -> dict[str, object]:
+) -> SearchFacts:
     """Of the index as written and read again: against exact search, and of each vector itself."""
-    again = nearest.load(index / "index.faiss", table.kind)
+    again = nearest.load(index / TABLE_FILE, table.kind)
     rows_Q = _spread(table.n, config.recall_queries)
     queries_QD, k = indexed_ND[rows_Q], min(10, table.n)
     found, true = again.search(queries_QD, k), nearest.search(indexed_ND, queries_QD, k)
-    return {
-        f"exact_at_{k}": nearest.recall(found, true.rows_QK),
-        "self_at_1": _found_themselves(found, rows_Q, indexed_ND),
-        "n_queries": len(rows_Q),
-    }
+    return SearchFacts(
+        exact_at_10=nearest.recall(found, true.rows_QK),
+        self_at_1=_found_themselves(found, rows_Q, indexed_ND),
+        n_queries=len(rows_Q),
+    )
 
 
 def _found_themselves(found: Neighbours, rows_Q: Integers, indexed_ND: Floats) -> float:

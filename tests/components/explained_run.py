@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from components import contracts
+from components.hashing import HashingEmbedder
 from components.packing.config import LiftConfig, PackConfig
 from components.packing.lift import lift
 from components.packing.stage import pack
@@ -110,10 +111,12 @@ def _chunk(random: np.random.Generator) -> tuple[str, dict[int, float]]:
 
 
 def _write_vectors(folder: Path, chunks: list[str]) -> None:
-    """One dimension a word, so that texts of the same words are near each other."""
-    vocabulary = sorted({word for words in (*WORDS, COMMON) for word in words})
-    counts_NE = np.array([[chunk.count(word) for word in vocabulary] for chunk in chunks])
-    unit_NE = counts_NE / np.linalg.norm(counts_NE, axis=1, keepdims=True)
-    np.save(folder / "vectors.npy", unit_NE.astype(np.float16))
-    (folder / "encoder.json").write_text(json.dumps({"name": "words", "dim": len(vocabulary)}))
+    """By hashed words, so that texts of the same words are near each other."""
+    encoder = HashingEmbedder()
+    np.save(folder / "vectors.npy", encoder.embed(chunks).astype(np.float16))
+    facts = {
+        "name": encoder.name, "digest": encoder.digest, "dim": encoder.width,
+        "max_wordpieces": encoder.max_wordpieces,
+    }  # fmt: skip
+    (folder / "encoder.json").write_text(json.dumps(facts))
     contracts.seal(folder, contracts.VECTORS, rows=len(chunks))

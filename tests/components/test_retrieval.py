@@ -1,12 +1,58 @@
-"""Retrieval returns distinct texts, nearest first."""
+"""Retrieval returns distinct texts, nearest first, with their place and what a cosine means."""
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import torch
 
 from components import contracts, nearest
+from components.hashing import HashingEmbedder
+from components.index_facts import (
+    EncoderFacts,
+    IndexFacts,
+    Measured,
+    Recall,
+    SearchFacts,
+    Spread,
+    TransducerFacts,
+)
 from components.retrieval import Retriever
 from model.transducer import Transducer
+
+TEXTS = ["far", "the same  words\n", "the same words", "near"]
+
+
+def some_facts(encoder: EncoderFacts, quantiles: tuple[float, ...]) -> IndexFacts:
+    """Facts of which only the encoder and the cosines of random pairs are looked at."""
+    mean = Measured(value=0.5, low=0.4, high=0.6, n=7, n_groups=5)
+    recall = Recall(at_1=mean, at_10=mean, at_100=mean, chance_at_1=0.25)
+    spread = Spread(quantiles=quantiles, n_pairs=9)
+    return IndexFacts(
+        dim=3, n=4, kind="Flat", checkpoint_digest="c", transducer_digest="t", encoder=encoder,
+        recall=SearchFacts(exact_at_10=1.0, self_at_1=1.0, n_queries=2),
+        transducer=TransducerFacts(
+            n_parameters=8, n_fitted=6, cosine_fitted=mean, cosine_held_out=mean,
+            cosine_held_out_masked=mean, recall_held_back=recall, recall_held_back_masked=recall,
+        ),
+        random_states=spread, random_texts=spread,
+    )  # fmt: skip
+
+
+def some_retriever(vectors_NE: nearest.Floats, transducer: Transducer, digest: str) -> Retriever:
+    rows = [
+        {
+            "row": row, "chunk_id": 10 + row, "doc_id": "d", "source": "s", "domain": "m",
+            "licence": "l", "title": "t", "start": 3, "end": 5 + row, "text": text,
+        }
+        for row, text in enumerate(TEXTS)
+    ]  # fmt: skip
+    encoder = EncoderFacts(name="hashing", digest=digest, dim=512, max_wordpieces=256)
+    return Retriever(
+        nearest.build(vectors_NE, exact_up_to=9, least_recall=1.0, seed=0),
+        transducer,
+        pa.Table.from_pylist(rows, schema=contracts.INDEX.schema),
+        some_facts(encoder, (-1.0, -0.2, 0.1, 0.4)),
+    )
 
 
 def test_a_text_that_occurs_twice_is_found_once() -> None:
@@ -15,16 +61,27 @@ def test_a_text_that_occurs_twice_is_found_once() -> None:
     with torch.no_grad():
         query_E = transducer(state_1D)[0].numpy()
     vectors_NE = np.stack([-query_E, query_E, query_E, query_E + 0.5])
-    texts = ["far", "the same  words\n", "the same words", "near"]
-    rows = [
-        {
-            "row": row, "chunk_id": 10 + row, "doc_id": "d", "source": "s", "domain": "m",
-            "licence": "l", "title": "t", "start": 0, "end": 1, "text": text,
-        }
-        for row, text in enumerate(texts)
-    ]  # fmt: skip
-    table = pa.Table.from_pylist(rows, schema=contracts.INDEX.schema)
-    index = nearest.build(vectors_NE, exact_up_to=9, least_recall=1.0, seed=0)
-    (found,) = Retriever(index, transducer, table).find(state_1D, k=3)
+    (found,) = some_retriever(vectors_NE, transducer, "").find(state_1D, k=3)
     assert [source.text.split()[-1] for source in found] == ["words", "near", "far"]
     assert found[0].cosine > 0.9999
+    assert (found[0].percentile, found[-1].percentile) == (1.0, 0.0)
+    assert (found[1].start, found[1].end) == (3, 8)
+
+
+def test_a_text_finds_itself_through_the_encoder() -> None:
+    encoder = HashingEmbedder()
+    retriever = some_retriever(encoder.embed(TEXTS), Transducer(4, 6, 512), encoder.digest)
+    near, words = retriever.find_text(["near", "the same words"], k=2)
+    assert (near[0].text, words[0].text.split()) == ("near", ["the", "same", "words"])
+
+
+def test_an_encoder_with_other_weights_is_refused() -> None:
+    retriever = some_retriever(HashingEmbedder().embed(TEXTS), Transducer(4, 6, 512), "other")
+    with pytest.raises(contracts.ContractError, match=r"cannot be compared.*rerun --from embed"):
+        retriever.find_text(["near"], k=1)
+
+
+def test_no_sources_are_not_asked_for() -> None:
+    retriever = some_retriever(HashingEmbedder().embed(TEXTS), Transducer(4, 6, 512), "")
+    with pytest.raises(ValueError, match="k is 0; ask for at least one"):
+        retriever.find(torch.zeros(1, 4), k=0)
