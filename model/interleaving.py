@@ -87,7 +87,8 @@ def injection(lm: LanguageModel, aim: Aim) -> Injection:
     rows_ND = F.embedding(aim.concept_N, lm.concepts.known.embedding_KD.detach().float())
     direction_ND = aim.gain * F.normalize(rows_ND, dim=1)
     addition_BTD = direction_ND.new_zeros(*aim.aimed_BT.shape, rows_ND.shape[1])
-    return Injection(aim.first_layer, addition_BTD.index_put((aim.aimed_BT,), direction_ND))
+    addition_BTD = addition_BTD.index_put((aim.aimed_BT,), direction_ND)
+    return Injection.from_layer(aim.first_layer, lm.config.backbone.n_layers, addition_BTD)
 
 
 def respond(lm: LanguageModel, hidden_ND: Tensor, aim: Aim) -> Tensor:

@@ -25,7 +25,7 @@ from model.attention import KeysValues
 from model.draws import Purpose, uniforms
 from model.language_model import LanguageModel
 from model.sampling_config import SamplingConfig
-from model.steering import Steering
+from model.steering import GIVEN, MASKED, Steering
 from model.trace import Trace
 from model.transformer import NO_PAST, Injection, Past
 
@@ -59,7 +59,9 @@ def _write_by_block(page: "_Page") -> None:
     lm, block, total = page.lm, page.lm.config.backbone.block, page.n_prompt + page.config.n_new
     rows_A = torch.arange(len(page.ids_BT))
     start = page.n_prompt // block * block
-    past = lm.extend(NO_PAST, page.ids_BT[:, :start]) if start else NO_PAST
+    past = NO_PAST
+    if start:
+        past = lm.extend(past, page.ids_BT[:, :start], page.injection(rows_A, 0, start))
     while start < total:
         end = min(start + block, page.ids_BT.shape[1])
         while (open_AT := page.open_AT(rows_A, start, end)).any():
@@ -68,7 +70,8 @@ def _write_by_block(page: "_Page") -> None:
         if end >= total or not on_A.any():
             return
         rows_A, past = rows_A[on_A], _kept(past, on_A)
-        past = lm.extend(past, page.ids_BT[rows_A, start:end])
+        injection = page.injection(rows_A, start, end)
+        past = lm.extend(past, page.ids_BT[rows_A, start:end], injection)
         start = end
 
 
@@ -77,8 +80,8 @@ def _commit_most_certain(
 ) -> None:
     """One step: every row that has an open position commits the most certain one."""
     window_AT = page.ids_BT[rows_A, start : start + open_AT.shape[1]]
-    masked_AT = window_AT == page.lm.config.mask_id
-    hidden_ATD = page.lm.hidden(window_AT, past, page.injection(rows_A, masked_AT))
+    injection = page.injection(rows_A, start, start + open_AT.shape[1])
+    hidden_ATD = page.lm.hidden(window_AT, past, injection)
     state_ND, (row_N, _) = hidden_ATD[open_AT], open_AT.nonzero(as_tuple=True)
     logits_NV = page.logits(state_ND, rows_A[row_N])
 
@@ -98,10 +101,11 @@ def _commit_most_certain(
 def _write_left_to_right(page: "_Page") -> None:
     lm, rows_A, past = page.lm, torch.arange(len(page.ids_BT)), NO_PAST
     if page.n_prompt > 1:
-        past = lm.extend(past, page.ids_BT[:, : page.n_prompt - 1])
+        before = page.n_prompt - 1
+        past = lm.extend(past, page.ids_BT[:, :before], page.injection(rows_A, 0, before))
     for position in range(page.n_prompt, page.ids_BT.shape[1]):
         last_A1 = page.ids_BT[rows_A, position - 1 : position]
-        injection = page.injection(rows_A, torch.ones(last_A1.shape, dtype=torch.bool))
+        injection = page.injection(rows_A, position - 1, position)
         hidden_A1D, past = lm.backbone(lm.embedding(last_A1), past, injection)
         at_A = torch.full((len(rows_A),), position)
         state_AD = hidden_A1D[:, 0]
@@ -132,6 +136,9 @@ class _Page:
             length = min(-(-total // backbone.block) * backbone.block, backbone.max_length)
         self.ids_BT = torch.full((n_rows, length), special.mask_id)
         self.ids_BT[:, : self.n_prompt] = prompt_BP
+        self.where_BT = torch.full((n_rows, length), MASKED)
+        self.where_BT[:, : self.n_prompt] = GIVEN
+        self.written_B = torch.zeros(n_rows, dtype=torch.int64)
         self.end_B = torch.full((n_rows,), total)
         self.stopped_B = torch.zeros(n_rows, dtype=torch.bool)
         self.commits: list[_Commits] = []
@@ -145,15 +152,17 @@ class _Page:
         """Logits that choose tokens: suppressed as steering asks, never a token that is no text."""
         logits_NV = self.lm.logits(state_ND)
         if self.steering is not None:
-            logits_NV = logits_NV - self.steering.suppression_BV[rows_N]
+            suppression_NV = self.steering.suppression(rows_N, self.written_B[rows_N])
+            logits_NV = logits_NV if suppression_NV is None else logits_NV - suppression_NV
         return logits_NV.index_fill(-1, self.never_ids, float("-inf"))
 
-    def injection(self, rows_A: Tensor, where_AT: Tensor) -> Injection | None:
-        """What steering adds to the states of the open block: at masked positions alone."""
+    def injection(self, rows_A: Tensor, start: int, end: int) -> Injection | None:
+        """What steering adds to the states of these positions."""
         if self.steering is None:
             return None
-        addition_AD = self.steering.injection_BD[rows_A]
-        return Injection(self.steering.first_layer, where_AT[..., None] * addition_AD[:, None])
+        ahead = int(self.lm.config.backbone.attention == "causal")  # states read the next token off
+        where_AT = self.where_BT[rows_A, start + ahead : end + ahead]
+        return self.steering.injection(rows_A, where_AT, self.written_B[rows_A])
 
     def commit(
         self, rows_R: Tensor, position_R: Tensor, readout_R: Tensor, state_RD: Tensor,
@@ -167,6 +176,8 @@ class _Page:
         used_RT = self.ids_BT[rows_R, self.n_prompt :]
         token_R = draw(_penalised(logits_RV, used_RT, self), self.config, uniform_R)
         self.ids_BT[rows_R, position_R] = token_R
+        self.where_BT[rows_R, position_R] = self.written_B[rows_R]
+        self.written_B[rows_R] += 1
         stops_R = torch.isin(token_R, self.stop_ids)
         self.stopped_B[rows_R] |= stops_R
         self.end_B[rows_R] = torch.where(stops_R, position_R + 1, self.end_B[rows_R])

@@ -9,7 +9,9 @@ Shape suffixes used in this file:
     B batch   T position   P position (of keys, the past included)   D width   F MLP width
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 import torch.nn.functional as F
@@ -40,10 +42,15 @@ NO_PAST = Past()
 
 @dataclass(frozen=True)
 class Injection:
-    """What is added to the residual stream after every layer from `first_layer` on (eq. 18)."""
+    """What is added to the residual stream after which layers (eq. 18)."""
 
-    first_layer: int
-    addition_BTD: Tensor
+    by_layer: Mapping[int, Tensor]
+    """(B, T, D) each. One tensor may stand at many layers."""
+
+    @classmethod
+    def from_layer(cls, first: int, n_layers: int, addition_BTD: Tensor) -> Self:
+        """The same addition after this layer and all behind it."""
+        return cls(dict.fromkeys(range(first, n_layers), addition_BTD))
 
 
 class MLP(nn.Module):
@@ -113,8 +120,8 @@ class Transformer(nn.Module):
         for index, layer in enumerate(self.layers):
             before = past.layers[index] if past.layers else None
             states_BTD, seen = self._pass(layer, states_BTD, at, before)
-            if injection is not None and index >= injection.first_layer:
-                states_BTD = states_BTD + injection.addition_BTD.to(states_BTD.dtype)
+            if injection is not None and index in injection.by_layer:
+                states_BTD = states_BTD + injection.by_layer[index].to(states_BTD.dtype)
             layers.append(seen)
         return self.norm(states_BTD), Past(tuple(layers))
 

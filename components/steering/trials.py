@@ -25,6 +25,7 @@ from components.steering.words import WordJudge
 from components.tokens import TokenStream
 from model import steering
 from model.continuation import Reading, read
+from model.directions import known
 from model.language_model import LanguageModel
 from model.sampling import generate
 from model.trace import Trace
@@ -102,14 +103,18 @@ def run(
     for start in range(0, len(wanted), _ROWS_AT_ONCE):
         rows = wanted[start : start + _ROWS_AT_ONCE]
         concepts = [trial.judge.concept.concept_id for trial in rows]
-        changes = [steering.Change((concept,), arm.strength) for concept in concepts]
+        action: steering.Action = "suppress" if arm.name == "injection_mask" else "amplify"
+        changes = [
+            [steering.Change(known(concept), abs(arm.strength), action, layers=first_layer)]
+            for concept in concepts
+        ]
         traces = generate(
             lm,
             torch.tensor([trial.prompt.ids for trial in rows]),
             config.sampling,
             stop_ids=[end_of_turn_id],
             sample_ids=range(start, start + len(rows)),
-            steering=None if arm.name == "none" else steering.steering(lm, changes, first_layer),
+            steering=None if arm.name == "none" else steering.steering(lm, changes),
         )
         found.append(Continued(traces, _read(lm, traces, torch.tensor(concepts), config.seed)))
     return found

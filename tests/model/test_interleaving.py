@@ -93,12 +93,14 @@ def test_what_is_injected_is_the_unit_direction_times_the_gain_and_moves_no_conc
     network = tiny.lm()
     _, _, found = aimed()
     added = injection(network, found)
-    assert added.first_layer == 1
-    assert not added.addition_BTD.requires_grad
+    (layer,) = added.by_layer
+    assert layer == 1
+    addition_BTD = added.by_layer[layer]
+    assert not addition_BTD.requires_grad
     rows_ND = network.concepts.known.embedding_KD[found.concept_N].detach()
     expected_ND = 1.5 * rows_ND / rows_ND.norm(dim=1, keepdim=True)
-    torch.testing.assert_close(added.addition_BTD[found.aimed_BT], expected_ND)
-    assert not added.addition_BTD[~found.aimed_BT].any()
+    torch.testing.assert_close(addition_BTD[found.aimed_BT], expected_ND)
+    assert not addition_BTD[~found.aimed_BT].any()
 
 
 def test_respond_and_express_are_the_plain_formulas(monkeypatch):

@@ -53,10 +53,10 @@ def test_an_injection_enters_from_its_layer_on():
     network, ids_BT = tiny.lm(), tiny.ids()
     plain = network.hidden(ids_BT)
     addition = torch.zeros(3, tiny.LENGTH, tiny.WIDTH)
-    unchanged = network.hidden(ids_BT, injection=Injection(0, addition))
+    unchanged = network.hidden(ids_BT, injection=Injection({0: addition, 1: addition}))
     assert torch.equal(unchanged, plain)
     addition[:, 11] = 1.0
-    last = network.hidden(ids_BT, injection=Injection(1, addition))
+    last = network.hidden(ids_BT, injection=Injection({1: addition}))
     changed = (last - plain).abs().amax(dim=(0, 2)) > 1e-6
     assert torch.nonzero(changed).flatten().tolist() == [11]
 
