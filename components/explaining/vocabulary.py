@@ -1,0 +1,146 @@
+"""The concepts of a checkpoint by name: what a person types, and what they may have meant.
+
+    known     0 … K − 1, named by the library the network was trained with
+    unknown   0 … U − 1, "Discovered: …" where a name was found that holds, else "unknown 17"
+
+A name counts whatever its case. Several joined by " + " are one group.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Protocol
+
+from components.explaining.schema import ConceptFound, Kind
+from components.library import KnownConcept
+
+DISCOVERED = "Discovered: "
+GROUP = " + "
+_N_OFFERED = 5
+_LEAST_ALIKE = 0.5
+_UNKNOWN_ID = re.compile(r"unknown[ :#]*(\d+)")
+
+
+class ConceptError(ValueError):
+    """A concept that was asked for cannot be told. `candidates` are names that may be meant."""
+
+    def __init__(self, message: str, asked: str, candidates: Sequence[str]) -> None:
+        super().__init__(message)
+        self.asked, self.candidates = asked, tuple(candidates)
+
+
+class UnknownConceptError(ConceptError):
+    """No concept is called so."""
+
+
+class AmbiguousConceptError(ConceptError):
+    """Several concepts are called so."""
+
+
+class Strengths(Protocol):
+    """Calibrated strengths, where there are any."""
+
+    def amplify_logits(self, kind: Kind, concept_id: int) -> float | None:
+        """τ that amplifies best; None where the concept was not measured."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Every concept of a checkpoint."""
+
+    known: tuple[KnownConcept, ...]
+    n_unknown: int
+    unknown_names: Mapping[int, str]
+    """Only those that were named: without the prefix."""
+
+    def name(self, kind: Kind, concept_id: int) -> str:
+        """What a reader sees."""
+        if kind == "known":
+            return self.known[concept_id].name
+        found = self.unknown_names.get(concept_id)
+        return f"unknown {concept_id}" if found is None else f"{DISCOVERED}{found}"
+
+    def concept(self, kind: Kind, concept_id: int, score: float = 1.0) -> ConceptFound:
+        """One concept with what is on record."""
+        name = self.name(kind, concept_id)
+        if kind == "unknown":
+            return ConceptFound(kind=kind, concept_id=concept_id, name=name, score=score)
+        known = self.known[concept_id]
+        return ConceptFound(
+            kind=kind, concept_id=concept_id, name=name, description=known.description,
+            prevalence_share=known.prevalence, score=score,
+        )  # fmt: skip
+
+    def find(self, query: str, limit: int) -> list[ConceptFound]:
+        """Concepts whose names are like the query, best first; all, in order, for an empty one."""
+        wanted = query.strip().casefold()
+        if not wanted:
+            return [self.concept(kind, number) for kind, number in self._all()[:limit]]
+        return self._nearest(wanted, limit, _LEAST_ALIKE)
+
+    def group(self, asked: str) -> tuple[ConceptFound, ...]:
+        """The concept of this name or id, or of each name in `A + B`. Raises ConceptError."""
+        if GROUP in asked and not self._called(asked):
+            return tuple(self.one(part) for part in asked.split(GROUP))
+        return (self.one(asked),)
+
+    def one(self, asked: str) -> ConceptFound:
+        """The concept of this name or id. Raises ConceptError with names that are near."""
+        called = self._called(asked)
+        if len(called) == 1:
+            return self.concept(*called[0])
+        if called:
+            names = [f"{kind} {number}: {self.name(kind, number)}" for kind, number in called]
+            raise AmbiguousConceptError(
+                f"{asked!r} is the name of {len(called)} concepts: {'; '.join(names)}. Give the "
+                f"id of one", asked, names,
+            )  # fmt: skip
+        near = [found.name for found in self._nearest(asked, _N_OFFERED, least=0.0)]
+        meant = f"Did you mean {' or '.join(near)}?" if near else "It has none at all."
+        raise UnknownConceptError(
+            f"there is no concept {asked!r} among {len(self.known)} known and {self.n_unknown} "
+            f"unknown ones. {meant}", asked, near,
+        )  # fmt: skip
+
+    def _called(self, asked: str) -> list[tuple[Kind, int]]:
+        wanted = asked.strip().casefold()
+        unknown = _UNKNOWN_ID.fullmatch(wanted)
+        if unknown is not None and int(unknown[1]) < self.n_unknown:
+            return [("unknown", int(unknown[1]))]
+        exact = [at for at in self._named() if self.name(*at).casefold() == wanted]
+        number = wanted.removeprefix("concept ")
+        if exact or not (number.isascii() and number.isdigit()):
+            return exact
+        return [("known", int(number))] if int(number) < len(self.known) else []
+
+    def _nearest(self, asked: str, limit: int, least: float) -> list[ConceptFound]:
+        wanted = asked.strip().casefold()
+        scored = [(_alike(wanted, self.name(*at).casefold()), at) for at in self._named()]
+        best = sorted((one for one in scored if one[0] >= least), key=lambda one: -one[0])
+        return [self.concept(*at, round(score, 3)) for score, at in best[:limit]]
+
+    def _named(self) -> list[tuple[Kind, int]]:
+        known: list[tuple[Kind, int]] = [("known", number) for number in range(len(self.known))]
+        return known + [("unknown", number) for number in sorted(self.unknown_names)]
+
+    def _all(self) -> list[tuple[Kind, int]]:
+        return self._named() + [
+            ("unknown", number)
+            for number in range(self.n_unknown)
+            if number not in self.unknown_names
+        ]
+
+
+def _alike(wanted: str, name: str) -> float:
+    """1 for the same letters; beginnings and parts of names before what is merely similar."""
+    if name == wanted:
+        return 1.0
+    if name.startswith(wanted):
+        return 0.95
+    if any(word.startswith(wanted) for word in name.split()):
+        return 0.9
+    if wanted in name:
+        return 0.8
+    words = [SequenceMatcher(None, wanted, word).ratio() for word in name.split()]
+    return 0.79 * max([SequenceMatcher(None, wanted, name).ratio(), *words])
