@@ -3,14 +3,17 @@
 No torch here.
 """
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from model.config import Config
 from model.sampling_config import SamplingConfig
 
 Action = Literal["amplify", "suppress", "replace"]
+
+STRONGEST_LOGITS = 100.0
+"""Far above it, every text is one token over and over."""
 
 
 class GenerateRequest(Config):
@@ -49,11 +52,11 @@ class ExplainOptions(Config):
     top_sources: NonNegativeInt = 5
     """Training chunks listed for each generated chunk."""
 
-    input_targets: NonNegativeInt = 24
+    input_targets: NonNegativeInt = 16
     """Tokens whose inputs are attributed, over the whole text: at least one a chunk."""
 
-    n_nodes: PositiveInt = 8
-    """Gradients of the integral for each of them; more leave a smaller error."""
+    evaluations: Annotated[int, Field(ge=3)] = 16
+    """Most passes through the network for each of them; more leave a smaller error."""
 
     draws: PositiveInt = 500
     """Resamples behind each interval."""
@@ -66,11 +69,21 @@ class Wish(Config):
     """A name whatever its case, an id (`17`, `unknown 17`), or several joined by ` + `."""
 
     action: Action
-    strength_logits: float | None = Field(default=None, ge=0.0, le=100.0)
-    """Shift of the concept's own top token. None: as calibrated for this checkpoint."""
+    strength_logits: float | None = None
+    """Shift of the concept's own top token, 0 to 100. None: as calibrated for this checkpoint."""
 
     replacement: str = ""
     """What `replace` puts in the concept's place."""
+
+    @field_validator("strength_logits")
+    @classmethod
+    def _strength_fits(cls, given: float | None) -> float | None:
+        if given is not None and not 0.0 <= given <= STRONGEST_LOGITS:
+            raise ValueError(
+                f"a strength of {given:g}: it is a shift in logits from 0 to "
+                f"{STRONGEST_LOGITS:g}, and 4 to 16 is usual; what lowers a concept is suppress"
+            )
+        return given
 
     @model_validator(mode="after")
     def _replaces_by_something(self) -> Self:

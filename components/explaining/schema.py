@@ -129,7 +129,8 @@ class ChunkInputs(Config):
     """Mean |logit of the token − logit where all inputs are [MASK]|."""
 
     n_targets: PositiveInt
-    n_nodes: PositiveInt
+    most_evaluations: PositiveInt
+    """Passes through the network that each target could take."""
 
 
 class TrainingSource(Config):
