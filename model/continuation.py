@@ -38,7 +38,7 @@ def read(
     """Read continuations (`continued`, at least one token a row); all else stays visible."""
     n_rows, n_B = len(ids_BT), continued_BT.sum(1)
     nats_B, absence_B1 = torch.zeros(n_rows), torch.zeros(n_rows, 1)
-    for noisy_BT, asked_BT, readout_BT in _questions(lm, ids_BT, continued_BT, seed):
+    for noisy_BT, asked_BT, readout_BT in questions(lm, ids_BT, continued_BT, seed):
         row_N = asked_BT.nonzero()[:, 0]
         state_ND = lm.hidden(noisy_BT)[readout_BT]
         nats_B.index_add_(0, row_N, target_nats(lm, state_ND, ids_BT[asked_BT]).float())
@@ -52,10 +52,13 @@ def _concept_logits(lm: LanguageModel, state_ND: Tensor, concept_N: Tensor) -> T
     return logit_N
 
 
-def _questions(
+def questions(
     lm: LanguageModel, ids_BT: Tensor, continued_BT: Tensor, seed: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """What the network sees, which tokens it is asked for, and where their states are."""
+    """What the network sees, which tokens it is asked for, and where their states are.
+
+    Each continued token is asked for once, whatever the number of passes.
+    """
     if lm.config.backbone.attention == "causal":
         yield ids_BT, continued_BT, continued_BT.roll(-1, dims=1)
         return
