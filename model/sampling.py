@@ -1,286 +1,248 @@
 """Generation: confidence unmasking block by block, over an exact cache (paper §5).
 
     cdlm   blocks lie on the absolute grid, the prompt's partial block first; each step commits the
-           most certain masked position; a finished block enters the cache and never changes
+           most certain masked position, or all that are certain enough; a finished block enters
+           the cache and never changes
     ar     one token after the other, through the same interface
 
 Only the open block runs through the network, and the head only at its masked positions. While the
 residual is kept, the recomposed state is the hidden state: plain generation asks no concept head.
 
-Which position is next depends on the network's certainty, not on the token drawn: positions chosen
-by the probability of their own draw would favour likely tokens and skew the text.
+Prompts may have any lengths. Rows at the same place of the grid form a cohort, which runs as one
+batch; the cohort that is furthest behind writes first and joins those it comes up with. No row is
+padded, so that none depends on the others.
+
+A prompt may hold masks: they are filled where they stand, and see the text behind them as far as
+their own block reaches, as the network was trained.
 
 Shape suffixes used in this file:
-    B row of the batch   A rows still writing   P position of the prompt   T position   D width
-    V vocabulary   N masked position of any row   R rows that commit in this step
+    B row of the batch   A rows of a cohort   T position   D width   N masked position of any row
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from model.attention import KeysValues
-from model.draws import Purpose, uniforms
 from model.language_model import LanguageModel
+from model.page import Commits, Page
 from model.sampling_config import SamplingConfig
-from model.steering import GIVEN, MASKED, Steering
+from model.steering import Steering
 from model.trace import Trace
-from model.transformer import NO_PAST, Injection, Past
+from model.transformer import NO_PAST, Past
+from model.unmasking import certainty, chosen
+
+Heard = Callable[[int, list[int]], bool]
+"""Takes a row and its text so far, whenever a block of it is finished; answers whether the row is
+still wanted."""
+
+
+def deaf(row: int, ids: list[int]) -> bool:
+    """Nobody listens, and everything is wanted."""
+    return True
 
 
 @torch.no_grad()
 def generate(
     lm: LanguageModel,
-    prompt_BP: Tensor,
+    prompts: Sequence[Tensor] | Tensor,
     config: SamplingConfig,
     *,
     stop_ids: Sequence[int] = (),
     sample_ids: Sequence[int] | None = None,
     steering: Steering | None = None,
+    heard: Heard = deaf,
 ) -> list[Trace]:
-    """Continue prompts of one length. A text ends at EOS or a stop id, each row by itself.
+    """Continue prompts, int64 (P) each. A text ends at EOS or a stop id, each row by itself.
 
     `sample_ids` name the rows (0, 1, 2 … unless given): with a temperature, a row's draws depend
-    on its name, the seed and the step, not on who else is in the batch.
+    on its name, the seed and its own step, not on who else is in the batch. Raises ValueError for
+    a prompt that is empty or too long, where nothing is to be generated, and for weights that are
+    not finite.
     """
-    _check(lm, prompt_BP, config)
-    names_B = torch.arange(len(prompt_BP)) if sample_ids is None else torch.tensor(sample_ids)
-    page = _Page(lm, prompt_BP, config, {lm.config.eos_id, *stop_ids}, names_B, steering)
-    if lm.config.backbone.attention == "causal":
-        _write_left_to_right(page)
-    else:
-        _write_by_block(page)
+    rows = list(prompts)
+    for prompt_P in rows:
+        _check(lm, prompt_P, config)
+    names = range(len(rows)) if sample_ids is None else sample_ids
+    page = Page(lm, rows, config, stop_ids, names, steering)
+    causal = lm.config.backbone.attention == "causal"
+    write = _write_token if causal else _write_block
+    waiting = _cohorts(page, _start_of(page))
+    while waiting:
+        cohort = _furthest_behind(waiting)
+        on = write(page, cohort)
+        position = on.start + 1 if causal else on.start
+        if not causal or position % lm.config.backbone.block == 0:
+            _tell(page, cohort.rows_A, position, heard)
+        wanted_A = page.writes_on(on.rows_A, position)
+        if wanted_A.any():
+            waiting.append(on.of(wanted_A))
     return page.traces()
 
 
-def _write_by_block(page: "_Page") -> None:
-    lm, block, total = page.lm, page.lm.config.backbone.block, page.n_prompt + page.config.n_new
-    rows_A = torch.arange(len(page.ids_BT))
-    start = page.n_prompt // block * block
-    past = NO_PAST
-    if start:
-        past = lm.extend(past, page.ids_BT[:, :start], page.injection(rows_A, 0, start))
-    while start < total:
-        end = min(start + block, page.ids_BT.shape[1])
-        while (open_AT := page.open_AT(rows_A, start, end)).any():
-            _commit_most_certain(page, rows_A, open_AT, start, past)
-        on_A = ~page.stopped_B[rows_A]
-        if end >= total or not on_A.any():
-            return
-        rows_A, past = rows_A[on_A], _kept(past, on_A)
-        injection = page.injection(rows_A, start, end)
-        past = lm.extend(past, page.ids_BT[rows_A, start:end], injection)
-        start = end
+@dataclass(frozen=True)
+class _Cohort:
+    """Rows whose first `start` positions are finished and in the cache."""
+
+    start: int
+    rows_A: Tensor
+    past: Past
+    bare: Past
+    """Of the same rows without their prompts; empty where nothing guides."""
+
+    def of(self, wanted_A: Tensor) -> "_Cohort":
+        if wanted_A.all():
+            return self
+        return _Cohort(
+            self.start, self.rows_A[wanted_A], _rows(self.past, wanted_A),
+            _rows(self.bare, wanted_A),
+        )  # fmt: skip
 
 
-def _commit_most_certain(
-    page: "_Page", rows_A: Tensor, open_AT: Tensor, start: int, past: Past
-) -> None:
-    """One step: every row that has an open position commits the most certain one."""
-    window_AT = page.ids_BT[rows_A, start : start + open_AT.shape[1]]
-    injection = page.injection(rows_A, start, start + open_AT.shape[1])
-    hidden_ATD = page.lm.hidden(window_AT, past, injection)
-    state_ND, (row_N, _) = hidden_ATD[open_AT], open_AT.nonzero(as_tuple=True)
-    logits_NV = page.logits(state_ND, rows_A[row_N])
+def _start_of(page: Page) -> Tensor:
+    """Where each row begins (B): at its first open block, or at the token it is read off."""
+    backbone = page.lm.config.backbone
+    if backbone.attention == "causal":
+        return page.first_B - 1
+    return page.first_B // backbone.block * backbone.block
 
-    certainty_AT = torch.full(open_AT.shape, -1.0)
-    certainty_AT[open_AT] = _certainty(logits_NV)
-    which_AT = torch.zeros(open_AT.shape, dtype=torch.int64)
-    which_AT[open_AT] = torch.arange(len(state_ND))
-    writing_R = open_AT.any(dim=1).nonzero().squeeze(-1)
-    at_R = certainty_AT[writing_R].argmax(dim=1)
-    chosen_R = which_AT[writing_R, at_R]
-    page.commit(
-        rows_A[writing_R], start + at_R, start + at_R, state_ND[chosen_R], logits_NV[chosen_R],
-        seen=start + open_AT.shape[1],
+
+def _cohorts(page: Page, start_B: Tensor) -> list[_Cohort]:
+    """Rows that begin at the same place, with what stands before it read."""
+    found = []
+    for start in sorted(set(start_B.tolist())):
+        rows_A = (start_B == start).nonzero().squeeze(-1)
+        found.append(_extended(page, _Cohort(0, rows_A, NO_PAST, NO_PAST), start))
+    return found
+
+
+def _extended(page: Page, cohort: _Cohort, end: int) -> _Cohort:
+    """The cohort with its finished positions up to `end` in the cache."""
+    start, rows_A = cohort.start, cohort.rows_A
+    if start == end:
+        return cohort
+    injection = page.injection(rows_A, start, end)
+    past = page.lm.extend(cohort.past, page.ids_BT[rows_A, start:end], injection)
+    bare = cohort.bare
+    if page.config.guidance:
+        bare = page.lm.extend(bare, page.without_prompt(rows_A, start, end), injection)
+    return _Cohort(end, rows_A, past, bare)
+
+
+def _furthest_behind(waiting: list[_Cohort]) -> _Cohort:
+    """Take the cohort with the least start out of the list, and all that start there with it."""
+    start = min(cohort.start for cohort in waiting)
+    same = [cohort for cohort in waiting if cohort.start == start]
+    waiting[:] = [cohort for cohort in waiting if cohort.start != start]
+    if len(same) == 1:
+        return same[0]
+    return _Cohort(
+        start, torch.cat([cohort.rows_A for cohort in same]),
+        _joined([cohort.past for cohort in same]), _joined([cohort.bare for cohort in same]),
     )  # fmt: skip
 
 
-def _write_left_to_right(page: "_Page") -> None:
-    lm, rows_A, past = page.lm, torch.arange(len(page.ids_BT)), NO_PAST
-    if page.n_prompt > 1:
-        before = page.n_prompt - 1
-        past = lm.extend(past, page.ids_BT[:, :before], page.injection(rows_A, 0, before))
-    for position in range(page.n_prompt, page.ids_BT.shape[1]):
-        last_A1 = page.ids_BT[rows_A, position - 1 : position]
-        injection = page.injection(rows_A, position - 1, position)
-        hidden_A1D, past = lm.backbone(lm.embedding(last_A1), past, injection)
-        at_A = torch.full((len(rows_A),), position)
-        state_AD = hidden_A1D[:, 0]
-        page.commit(rows_A, at_A, at_A - 1, state_AD, page.logits(state_AD, rows_A), seen=position)
-        on_A = ~page.stopped_B[rows_A]
-        if not on_A.any():
-            return
-        rows_A, past = rows_A[on_A], _kept(past, on_A)
+def _write_block(page: Page, cohort: _Cohort) -> _Cohort:
+    """Fill the open block of every row; then it is finished."""
+    start, rows_A = cohort.start, cohort.rows_A
+    end = min(start + page.lm.config.backbone.block, page.lm.config.backbone.max_length)
+    while (open_AT := page.open_AT(rows_A, start, end)).any():
+        writing_A = open_AT.any(dim=1)
+        _commit(page, cohort.of(writing_A), open_AT[writing_A])
+    on_A = page.writes_on(rows_A, end)
+    if not on_A.any():
+        return _Cohort(end, rows_A, cohort.past, cohort.bare)
+    return _extended(page, cohort.of(on_A), end)
 
 
-class _Page:
-    """Rows being written: tokens so far, where each text ends, and the record of every commit."""
-
-    def __init__(
-        self, lm: LanguageModel, prompt_BP: Tensor, config: SamplingConfig, stop_ids: set[int],
-        names_B: Tensor, steering: Steering | None,
-    ) -> None:  # fmt: skip
-        self.lm, self.config, self.steering, self.names_B = lm, config, steering, names_B
-        special, backbone = lm.config, lm.config.backbone
-        self.stop_ids = torch.tensor(sorted(stop_ids))
-        self.never_ids = torch.tensor([special.bos_id, special.pad_id, special.mask_id])
-        self.unpenalised_ids = torch.cat(
-            [self.stop_ids, self.never_ids, torch.tensor([special.end_of_chunk_id])]
+def _commit(page: Page, cohort: _Cohort, open_AT: Tensor) -> None:
+    """One step: every row commits the most certain position it has open, or several."""
+    start, rows_A, end = cohort.start, cohort.rows_A, cohort.start + open_AT.shape[1]
+    injection = page.injection(rows_A, start, end)
+    hidden_ATD = page.lm.hidden(page.ids_BT[rows_A, start:end], cohort.past, injection)
+    state_ND = hidden_ATD[open_AT]
+    bare_ND = state_ND[:, :0]
+    if page.config.guidance:
+        bare_ids_AT = page.without_prompt(rows_A, start, end)
+        bare_ND = page.lm.hidden(bare_ids_AT, cohort.bare, injection)[open_AT]
+    row_N, column_N = open_AT.nonzero(as_tuple=True)
+    position_N = start + column_N
+    logits_NV = page.logits(state_ND, bare_ND, rows_A[row_N], position_N)
+    now_N = chosen(certainty(logits_NV), open_AT, page.config.threshold)
+    position_R = position_N[now_N]
+    page.commit(
+        Commits(
+            rows_A[row_N[now_N]], position_R, position_R, torch.full_like(position_R, end),
+            state_ND[now_N], bare_ND[now_N], logits_NV[now_N],
         )
-        n_rows, self.n_prompt = prompt_BP.shape
-        total = length = self.n_prompt + config.n_new
-        if backbone.attention != "causal":  # the last block is whole, as in training
-            length = min(-(-total // backbone.block) * backbone.block, backbone.max_length)
-        self.ids_BT = torch.full((n_rows, length), special.mask_id)
-        self.ids_BT[:, : self.n_prompt] = prompt_BP
-        self.where_BT = torch.full((n_rows, length), MASKED)
-        self.where_BT[:, : self.n_prompt] = GIVEN
-        self.written_B = torch.zeros(n_rows, dtype=torch.int64)
-        self.end_B = torch.full((n_rows,), total)
-        self.stopped_B = torch.zeros(n_rows, dtype=torch.bool)
-        self.commits: list[_Commits] = []
+    )  # fmt: skip
 
-    def open_AT(self, rows_A: Tensor, start: int, end: int) -> Tensor:
-        """Positions of a block that rows may still commit: masked, and not behind their end."""
-        masked_AT = self.ids_BT[rows_A, start:end] == self.lm.config.mask_id
-        return masked_AT & (torch.arange(start, end) < self.end_B[rows_A, None])
 
-    def logits(self, state_ND: Tensor, rows_N: Tensor) -> Tensor:
-        """Logits that choose tokens: suppressed as steering asks, never a token that is no text."""
-        logits_NV = self.lm.logits(state_ND)
-        if self.steering is not None:
-            suppression_NV = self.steering.suppression(rows_N, self.written_B[rows_N])
-            logits_NV = logits_NV if suppression_NV is None else logits_NV - suppression_NV
-        return logits_NV.index_fill(-1, self.never_ids, float("-inf"))
+def _write_token(page: Page, cohort: _Cohort) -> _Cohort:
+    """Write the token behind the last one that every row has."""
+    at, rows_A = cohort.start, cohort.rows_A
+    injection = page.injection(rows_A, at, at + 1)
+    embedded_A1D = page.lm.embedding(page.ids_BT[rows_A, at : at + 1])
+    hidden_A1D, past = page.lm.backbone(embedded_A1D, cohort.past, injection)
+    state_AD, position_A = hidden_A1D[:, 0], torch.full((len(rows_A),), at + 1)
+    nothing_AD = state_AD[:, :0]
+    logits_AV = page.logits(state_AD, nothing_AD, rows_A, position_A)
+    page.commit(
+        Commits(
+            rows_A, position_A, position_A - 1, position_A, state_AD, nothing_AD, logits_AV
+        )
+    )  # fmt: skip
+    return _Cohort(at + 1, rows_A, past, NO_PAST)
 
-    def injection(self, rows_A: Tensor, start: int, end: int) -> Injection | None:
-        """What steering adds to the states of these positions."""
-        if self.steering is None:
-            return None
-        ahead = int(self.lm.config.backbone.attention == "causal")  # states read the next token off
-        where_AT = self.where_BT[rows_A, start + ahead : end + ahead]
-        return self.steering.injection(rows_A, where_AT, self.written_B[rows_A])
 
-    def commit(
-        self, rows_R: Tensor, position_R: Tensor, readout_R: Tensor, state_RD: Tensor,
-        logits_RV: Tensor, *, seen: int,
-    ) -> None:  # fmt: skip
-        """Draw one token for each row, put it in its place, and record how it came there."""
-        uniform_R = uniforms(
-            self.names_B[rows_R], 1, seed=self.config.seed, step=len(self.commits),
-            purpose=Purpose.TOKEN,
-        )[:, 0]  # fmt: skip
-        used_RT = self.ids_BT[rows_R, self.n_prompt :]
-        token_R = draw(_penalised(logits_RV, used_RT, self), self.config, uniform_R)
-        self.ids_BT[rows_R, position_R] = token_R
-        self.where_BT[rows_R, position_R] = self.written_B[rows_R]
-        self.written_B[rows_R] += 1
-        stops_R = torch.isin(token_R, self.stop_ids)
-        self.stopped_B[rows_R] |= stops_R
-        self.end_B[rows_R] = torch.where(stops_R, position_R + 1, self.end_B[rows_R])
-        logit_R = (self.lm.composed(state_RD) * self.lm.head_VD[token_R]).sum(-1)
-        seen_R = torch.full_like(position_R, seen)
-        self.commits.append(
-            _Commits(
-                rows_R, position_R, token_R, logit_R, _certainty(logits_RV), state_RD, seen_R,
-                readout_R,
+def _tell(page: Page, rows_A: Tensor, position: int, heard: Heard) -> None:
+    for row in rows_A.tolist():
+        if not heard(row, page.text(row, position)):
+            page.end_at(row, position)
+
+
+def _rows(past: Past, wanted_A: Tensor) -> Past:
+    return Past(
+        tuple(KeysValues(at.keys_BGPC[wanted_A], at.values_BGPC[wanted_A]) for at in past.layers)
+    )
+
+
+def _joined(pasts: Sequence[Past]) -> Past:
+    """Pasts of one length, as one batch."""
+    layers = zip(*(past.layers for past in pasts), strict=True)
+    return Past(
+        tuple(
+            KeysValues(
+                torch.cat([at.keys_BGPC for at in same]), torch.cat([at.values_BGPC for at in same])
             )
-        )  # fmt: skip
-
-    def traces(self) -> list[Trace]:
-        """What each row wrote, and how."""
-        whole = _Commits.joined(self.commits)
-        return [self._trace(row, whole.of(row)) for row in range(len(self.ids_BT))]
-
-    def _trace(self, row: int, mine: "_Commits") -> Trace:
-        return Trace(
-            ids_T=self.ids_BT[row].clone(),
-            n_prompt=self.n_prompt,
-            end=int(self.end_B[row]),
-            stopped=bool(self.stopped_B[row]),
-            mask_id=self.lm.config.mask_id,
-            group_N=torch.arange(len(mine.rows_R)),
-            position_N=mine.position_R,
-            token_N=mine.token_R,
-            logit_N=mine.logit_R,
-            confidence_N=mine.certainty_R,
-            state_ND=mine.state_RD,
-            seen_N=mine.seen_R,
-            readout_N=mine.readout_R,
+            for same in layers
         )
+    )
 
 
-@dataclass(frozen=True)
-class _Commits:
-    """Tokens committed in one step, or in all of them."""
-
-    rows_R: Tensor
-    position_R: Tensor
-    token_R: Tensor
-    logit_R: Tensor
-    certainty_R: Tensor
-    state_RD: Tensor
-    seen_R: Tensor
-    readout_R: Tensor
-
-    @classmethod
-    def joined(cls, steps: Sequence["_Commits"]) -> "_Commits":
-        return cls(*(torch.cat(column) for column in zip(*map(_columns, steps), strict=True)))
-
-    def of(self, row: int) -> "_Commits":
-        mine_R = self.rows_R == row
-        return _Commits(*(column[mine_R] for column in _columns(self)))
-
-
-def _columns(commits: _Commits) -> tuple[Tensor, ...]:
-    return tuple(vars(commits).values())
-
-
-def draw(logits_RV: Tensor, config: SamplingConfig, uniform_R: Tensor) -> Tensor:
-    """One token a row: the likeliest at temperature 0, else from the nucleus, by the uniform."""
-    if config.temperature == 0.0:
-        return logits_RV.argmax(-1)
-    ranked = (logits_RV.double() / config.temperature).softmax(-1).sort(-1, descending=True)
-    before_RV = ranked.values.cumsum(-1) - ranked.values
-    mass_RV = ranked.values.where(before_RV < config.top_p, 0.0).cumsum(-1)
-    rank_R1 = (mass_RV <= uniform_R[:, None] * mass_RV[:, -1:]).sum(-1, keepdim=True)
-    return ranked.indices.gather(-1, rank_R1).squeeze(-1)
-
-
-def _penalised(logits_RV: Tensor, used_RT: Tensor, page: _Page) -> Tensor:
-    penalty = page.config.repetition_penalty
-    if penalty == 1.0:
-        return logits_RV
-    used_RV = torch.zeros_like(logits_RV, dtype=torch.bool).scatter_(1, used_RT, value=True)
-    used_RV.index_fill_(1, page.unpenalised_ids, value=False)
-    lowered_RV = torch.where(logits_RV > 0, logits_RV / penalty, logits_RV * penalty)
-    return torch.where(used_RV, lowered_RV, logits_RV)
-
-
-def _certainty(logits_NV: Tensor) -> Tensor:
-    return (logits_NV.max(-1).values - logits_NV.logsumexp(-1)).exp()
-
-
-def _kept(past: Past, on_A: Tensor) -> Past:
-    if on_A.all():
-        return past
-    return Past(tuple(KeysValues(at.keys_BGPC[on_A], at.values_BGPC[on_A]) for at in past.layers))
-
-
-def _check(lm: LanguageModel, prompt_BP: Tensor, config: SamplingConfig) -> None:
-    if prompt_BP.ndim != 2 or prompt_BP.shape[0] < 1 or prompt_BP.shape[1] < 1:
+def _check(lm: LanguageModel, prompt_P: Tensor, config: SamplingConfig) -> None:
+    if prompt_P.ndim != 1 or len(prompt_P) < 1:
         raise ValueError(
-            f"prompts have shape {tuple(prompt_BP.shape)}; give rows of at least one token, "
+            f"a prompt has shape {tuple(prompt_P.shape)}; give a row of at least one token, "
             f"<|bos|> where there is no text"
         )
     longest = lm.config.backbone.max_length
-    if prompt_BP.shape[1] + config.n_new > longest:
+    if len(prompt_P) + config.n_new > longest:
         raise ValueError(
-            f"{prompt_BP.shape[1]} prompt tokens and {config.n_new} new ones are more than "
+            f"{len(prompt_P)} prompt tokens and {config.n_new} new ones are more than "
             f"max_length {longest}; shorten the prompt or ask for fewer new tokens"
         )
-    if (prompt_BP == lm.config.mask_id).any():
-        raise ValueError("a prompt holds <|mask|>, which only generation may place; remove it")
+    blank = bool((prompt_P == lm.config.mask_id).any())
+    if config.n_new == 0 and not blank:
+        raise ValueError(
+            "0 new tokens behind a prompt without a <|mask|> to fill: nothing would be generated; "
+            "ask for at least 1"
+        )
+    if lm.config.backbone.attention == "causal" and (blank or config.guidance):
+        asked = "a <|mask|> to fill" if blank else f"guidance {config.guidance}"
+        raise ValueError(
+            f"{asked}, but a network of the family {lm.config.family} reads from left to right "
+            f"and knows no masks; use one of the families cdlm or cdlm_concept"
+        )

@@ -4,13 +4,16 @@ A trace says in which order positions were committed, and what the network saw e
 any commit can be replayed exactly: attribution explains the forward pass that chose the token.
 
 Shape suffixes used in this file:
-    T position   N commit, in order   D width
+    T position   N commit, in order   D width   k concept recorded
 """
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from model.steering import Steering
+from model.topk import TopConcepts
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Trace:
     """int64: prompt, then every committed token; <|mask|> where nothing was committed."""
 
     n_prompt: int
+    """Tokens before the first that was generated."""
+
     end: int
     """One past the last token of the text; a stop token is the last, what lies behind is void."""
 
@@ -60,7 +65,25 @@ class Trace:
     readout_N: Tensor
     """int64: position of the state: its own, or the one before in the AR families."""
 
+    given_T: Tensor
+    """bool: what was there before generation; behind the prompt too, where blanks were filled."""
+
+    steering: Steering | None
+    """What steered this row, as row 0; None where nothing did."""
+
+    guidance: float
+    """s: every logit is u + (s + 1)(c − u); 0 where nothing guided."""
+
+    bare_ND: Tensor
+    """float32: the states of u, of a network that saw no prompt; (N, 0) without guidance."""
+
+    known: TopConcepts
+    """Concepts of each state, the most active first; (N, 0) where none were asked for."""
+
+    unknown: TopConcepts
+
     def __post_init__(self) -> None:
+        self._check_shapes()
         groups = torch.unique_consecutive(self.group_N).tolist()
         if groups != list(range(len(groups))):
             raise ValueError(f"groups of a trace must rise from 0 without a gap, got {groups}")
@@ -71,8 +94,27 @@ class Trace:
             raise ValueError(
                 f"a trace commits position {min(positions)} of a prompt of {self.n_prompt} tokens"
             )
+        if not torch.equal(self.ids_T[self.position_N], self.token_N):
+            raise ValueError("a trace's text has other tokens than its commits")
+        if self.given_T[self.position_N].any():
+            raise ValueError("a trace commits a position that was given")
         if not torch.isfinite(self.logit_N).all():
             raise ValueError("a trace holds logits that are not finite; are the weights damaged?")
+
+    def _check_shapes(self) -> None:
+        n = len(self.group_N)
+        columns = {
+            "position": self.position_N, "token": self.token_N, "logit": self.logit_N,
+            "confidence": self.confidence_N, "state": self.state_ND, "seen": self.seen_N,
+            "readout": self.readout_N, "bare state": self.bare_ND, "known": self.known.ids,
+            "unknown": self.unknown.ids,
+        }  # fmt: skip
+        wrong = {name: len(column) for name, column in columns.items() if len(column) != n}
+        if wrong or len(self.given_T) != len(self.ids_T):
+            raise ValueError(
+                f"a trace of {n} commits over {len(self.ids_T)} positions has columns of other "
+                f"lengths: {wrong or {'given': len(self.given_T)}}"
+            )
 
     @property
     def n_groups(self) -> int:
@@ -93,3 +135,8 @@ class Trace:
         later_N = self.position_N[(self.group_N >= group) & (self.position_N < len(ids_T))]
         ids_T[later_N] = self.mask_id
         return Snapshot(ids_T, commits_N, self.readout_N[commits_N])
+
+    def without_prompt(self, seen: Snapshot) -> Snapshot:
+        """The same with all that was given masked: what guidance compares with."""
+        ids_T = seen.ids_T.masked_fill(self.given_T[: len(seen.ids_T)], self.mask_id)
+        return Snapshot(ids_T, seen.commits_N, seen.readout_N)
