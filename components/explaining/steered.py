@@ -1,13 +1,149 @@
-"""Write a text again with concepts changed, and say what that did and what it cost (paper §6.2)."""
+"""Write a text again with concepts changed, and say what that did and what it cost (paper §6.2).
+
+Both texts begin with the same prompt, settings and seed. Effects and costs are the unsteered
+network's reading of what stands there, not of the states that steering pushed.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
 
+from components.explaining.explanation import explained
 from components.explaining.opened import Opened
-from components.explaining.schema import ExplainOptions, GenerateRequest, Steered, Wish
+from components.explaining.reading import TextReading, read
+from components.explaining.requests import Action, ExplainOptions, GenerateRequest, Wish
+from components.explaining.schema import ConceptEffect, ConceptFound, Generation, Steered, TokenEdit
+from components.explaining.writing import text_of, write
+from model.directions import ConceptRef
+from model.language_model import LanguageModel
+from model.steering import Change, steering
+
+DEFAULT_LOGITS = 8.0
+"""Where nothing was calibrated: what steering is trained and measured at."""
+
+_AMPLIFY_FROM, _SUPPRESS_FROM = 0.25, 0.5
+"""Share of the layers before the first that is changed, as measured by the stage."""
+
+_EDITS: dict[str, Literal["same", "changed", "removed", "added"]] = {
+    "equal": "same", "replace": "changed", "delete": "removed", "insert": "added",
+}  # fmt: skip
+StrengthFrom = Literal["given", "calibrated", "default"]
+
+
+@dataclass(frozen=True)
+class _Granted:
+    """A wish whose concepts were found."""
+
+    wish: Wish
+    concepts: tuple[ConceptFound, ...]
+    instead: tuple[ConceptFound, ...]
+    strength_logits: float
+    strength_from: StrengthFrom
+
+    def change(self, lm: LanguageModel) -> Change:
+        share = _AMPLIFY_FROM if self.wish.action == "amplify" else _SUPPRESS_FROM
+        return Change(
+            tuple(ConceptRef(one.kind, one.concept_id) for one in self.concepts),
+            self.strength_logits,
+            self.wish.action,
+            tuple(ConceptRef(one.kind, one.concept_id) for one in self.instead),
+            layers=int(share * lm.config.backbone.n_layers),
+        )
+
+    @property
+    def touched(self) -> list[tuple[ConceptFound, Action]]:
+        """Every concept with what is done to it."""
+        raised: list[tuple[ConceptFound, Action]] = [(one, "amplify") for one in self.instead]
+        lowered: Action = "amplify" if self.wish.action == "amplify" else "suppress"
+        return [(one, lowered) for one in self.concepts] + raised
 
 
 def steer(
     opened: Opened, request: GenerateRequest, wishes: Sequence[Wish], options: ExplainOptions
 ) -> Steered:
     """Both texts, what changed, what it cost. ConceptError: a name that cannot be told."""
-    raise NotImplementedError
+    if not wishes:
+        raise ValueError("nothing is to change; name a concept to amplify, suppress or replace")
+    granted = [_granted(opened, wish) for wish in wishes]
+    how = steering(opened.lm, [[one.change(opened.lm) for one in granted]])
+    (before,) = write(opened, [request])
+    (after,) = write(opened, [request], steering=how)
+    seed = request.sampling.seed
+    read_before, read_after = read(opened, before.trace, seed), read(opened, after.trace, seed)
+    edits = _edits(opened, before.generation, after.generation)
+    return Steered(
+        wishes=tuple(wishes),
+        before=explained(opened, before, options),
+        after=explained(opened, after, options),
+        edits=edits,
+        changed_tokens_share=_changed_share(edits),
+        effects=tuple(
+            _effect(one, concept, action, read_before, read_after)
+            for one in granted
+            for concept, action in one.touched
+        ),
+        quality_before=read_before.quality,
+        quality_after=read_after.quality,
+        notes=_notes(granted, before.generation, after.generation),
+    )
+
+
+def _granted(opened: Opened, wish: Wish) -> _Granted:
+    concepts = opened.vocabulary.group(wish.concept)
+    instead = opened.vocabulary.group(wish.replacement) if wish.replacement else ()
+    if wish.strength_logits is not None:
+        return _Granted(wish, concepts, instead, wish.strength_logits, "given")
+    return _Granted(wish, concepts, instead, DEFAULT_LOGITS, "default")
+
+
+def _effect(
+    granted: _Granted, concept: ConceptFound, action: Action, before: TextReading,
+    after: TextReading,
+) -> ConceptEffect:  # fmt: skip
+    at = (concept.kind, concept.concept_id)
+    return ConceptEffect(
+        concept=concept,
+        action=action,
+        strength_logits=granted.strength_logits,
+        strength_from=granted.strength_from,
+        presence_before=before.presence(*at),
+        presence_after=after.presence(*at),
+        signed_share_before=before.account.signed_share(*at),
+        signed_share_after=after.account.signed_share(*at),
+    )
+
+
+def _edits(opened: Opened, before: Generation, after: Generation) -> tuple[TokenEdit, ...]:
+    """The shortest way from one text to the other, token by token."""
+    first = [token.token_id for token in before.tokens]
+    second = [token.token_id for token in after.tokens]
+    return tuple(
+        TokenEdit(
+            kind=_EDITS[kind],
+            before=text_of(opened, first[a:b]), after=text_of(opened, second[c:d]),
+            n_before_tokens=b - a, n_after_tokens=d - c,
+        )
+        for kind, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
+    )  # fmt: skip
+
+
+def _changed_share(edits: Sequence[TokenEdit]) -> float:
+    changed = [edit for edit in edits if edit.kind != "same"]
+    return _n_tokens(changed) / max(1, _n_tokens(edits))
+
+
+def _n_tokens(edits: Sequence[TokenEdit]) -> int:
+    return sum(edit.n_before_tokens + edit.n_after_tokens for edit in edits)
+
+
+def _notes(granted: Sequence[_Granted], before: Generation, after: Generation) -> tuple[str, ...]:
+    notes = []
+    if any(one.strength_from == "default" for one in granted):
+        notes.append(
+            f"no strength was calibrated for this checkpoint, so {DEFAULT_LOGITS:g} logits were "
+            f"taken; a calibration says what suits each concept"
+        )
+    if [token.token_id for token in before.tokens] == [token.token_id for token in after.tokens]:
+        notes.append("the text stayed as it was; a greater strength may change it")
+    return tuple(notes)
