@@ -3,6 +3,7 @@
 PALETTE   custom properties, by the reader's light or dark setting
 PICTURES  shaded text, bars and SVG: what a notebook shows too
 LAYOUT    the page around them
+LEAVES    texts with glosses in their margin, and two texts side by side
 """
 
 PALETTE = """
@@ -96,4 +97,53 @@ details{border:1px solid var(--line);border-radius:.7rem;padding:.7rem 1.1rem;ma
 background:var(--card)}
 summary{cursor:pointer;font-weight:600}details[open] summary{margin-bottom:.6rem}
 @media print{nav{position:static}details{break-inside:avoid}body{max-width:none}}
+"""
+
+LEAVES = """
+.leaf{display:grid;grid-template-columns:minmax(0,1fr) 17rem;gap:0 2rem;padding:.9rem 0;
+border-top:1px solid var(--line);scroll-margin-top:3.4rem}
+.leaf:last-child{border-bottom:1px solid var(--line)}
+.verse{font-family:ui-serif,"Iowan Old Style",Georgia,"DejaVu Serif",serif;font-size:1.12rem;
+line-height:1.85;white-space:pre-wrap;overflow-wrap:anywhere;margin:0;max-width:46rem}
+.verse mark{padding:.14em 0}
+.verse .end{font:600 .62rem/1 ui-sans-serif,system-ui,sans-serif;color:var(--soft);
+border:1px solid var(--line);border-radius:.3rem;padding:.1rem .25rem;margin:0 .25rem;
+vertical-align:.15em;white-space:nowrap}
+.prompt .verse{color:var(--soft)}
+.gloss{font-size:.82rem;line-height:1.5;color:var(--soft);min-width:0}
+.gloss b{color:var(--ink);font-weight:600}
+.gloss ul{list-style:none;margin:.2rem 0 .4rem;padding:0}
+.gloss li{display:flex;gap:.4rem;align-items:baseline}
+.gloss li span{min-width:0;overflow-wrap:anywhere;color:var(--ink)}
+.gloss li small{margin-left:auto;font-variant-numeric:tabular-nums;white-space:nowrap}
+.gloss .swatch{flex:none;margin:0;width:.6rem;height:.6rem}
+.near{margin:.5rem 0 0;padding:0;list-style:none;display:grid;gap:0 2.4rem;
+grid-template-columns:repeat(auto-fill,minmax(min(24rem,100%),1fr))}
+.near li{border-top:1px solid var(--line);padding:.65rem 0;min-width:0}
+.near h4{margin:0;font-size:.95rem;font-weight:600;overflow-wrap:anywhere}
+.near p{margin:.15rem 0;font-size:.82rem;color:var(--soft);overflow-wrap:anywhere}
+.near blockquote{font-size:.86rem;max-height:9.5rem;overflow:auto}
+.fill{display:inline-block;width:4.5rem;height:.5rem;border-radius:.25rem;background:var(--line);
+overflow:hidden;vertical-align:.1em;margin-right:.4rem}
+.fill i{display:block;height:100%;background:rgb(var(--for))}
+.track{position:relative;display:inline-block;width:100%;min-width:9rem;height:1rem;
+vertical-align:middle;background:linear-gradient(var(--line),var(--line)) 0 50%/100% 2px no-repeat}
+.track i{position:absolute;top:50%;width:.7rem;height:.7rem;border-radius:50%;
+transform:translate(-50%,-50%);background:var(--soft)}
+.track .after{background:rgb(var(--for))}.track.lower .after{background:rgb(var(--against))}
+.track .way{height:3px;border-radius:2px;transform:translateY(-50%);background:rgb(var(--for)/.5)}
+.track.lower .way{background:rgb(var(--against)/.5)}
+ins{text-decoration:none;background:rgb(var(--for)/.2);border-radius:.2em}
+del{text-decoration:line-through;text-decoration-color:rgb(var(--against)/.7);
+background:rgb(var(--against)/.16);border-radius:.2em}
+.facing{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:1.4rem}
+.facing article{background:var(--card);border:1px solid var(--line);border-radius:.7rem;
+padding:1rem 1.3rem 1.3rem;min-width:0}
+.facing h3{margin:.1rem 0 .6rem}.facing .verse{font-size:1.04rem}
+.facing .leaf{grid-template-columns:minmax(0,1fr);gap:.5rem 0}
+.chip{display:inline-block;border:1px solid var(--line);border-radius:1rem;padding:.1rem .7rem;
+margin:0 .4rem .4rem 0;font-size:.86rem;background:var(--card)}
+.chip.amplify{border-color:rgb(var(--for))}.chip.suppress{border-color:rgb(var(--against))}
+@media (max-width:52rem){.leaf,.facing{grid-template-columns:minmax(0,1fr)}
+.gloss{padding-top:.5rem}.verse{font-size:1.04rem}}
 """

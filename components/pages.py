@@ -51,8 +51,13 @@ class Section:
     body: Markup
 
 
-def page(title: str, subtitle: str, sections: Sequence[Section], top: Markup) -> str:
-    """A whole page. `top` stands above the table of contents: the answer before the evidence."""
+def page(
+    title: str, subtitle: str, sections: Sequence[Section], top: Markup, style: str = ""
+) -> str:
+    """A whole page. `top` stands above the table of contents: the answer before the evidence.
+
+    `style` is what `components/page_style.py` has beyond every page's own.
+    """
     contents = joined(
         Markup('<a href="#{}">{}</a>').format(section.anchor, section.title) for section in sections
     )
@@ -71,7 +76,7 @@ def page(title: str, subtitle: str, sections: Sequence[Section], top: Markup) ->
             "</header>{top}<nav>{contents}</nav><main>{bodies}</main></body></html>\n"
         ).format(
             title=title,
-            css=Markup(PALETTE + LAYOUT + PICTURES),
+            css=Markup(PALETTE + LAYOUT + PICTURES + style),
             mark=_mark(),
             subtitle=subtitle,
             top=top,

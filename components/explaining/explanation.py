@@ -19,30 +19,45 @@ from components.explaining.schema import (
     GeneratedToken,
     TokenExplanation,
 )
-from components.explaining.writing import Written, reading_order, text_of, write
+from components.explaining.writing import (
+    Heard,
+    Written,
+    deaf,
+    reading_order,
+    text_of,
+    wanted,
+    write,
+)
 from model.attribution import concept_attribution
 
 _TOLERANCE = 1e-4
 """Of the logit, or of 1 where that is more: what the parts may miss it by."""
 
 
-def explain(opened: Opened, request: GenerateRequest, options: ExplainOptions) -> Explanation:
-    """Continue a prompt and account for every token of it. Raises ValueError."""
-    (written,) = write(opened, [request])
-    return explained(opened, written, options)
+def explain(
+    opened: Opened, request: GenerateRequest, options: ExplainOptions, heard: Heard = deaf
+) -> Explanation:
+    """Continue a prompt and account for every token of it.
+
+    Raises ValueError, or AbandonedError where `heard` says that nobody waits.
+    """
+    (written,) = write(opened, [request], heard)
+    return explained(opened, written, options, heard)
 
 
-def explained(opened: Opened, written: Written, options: ExplainOptions) -> Explanation:
+def explained(
+    opened: Opened, written: Written, options: ExplainOptions, heard: Heard = deaf
+) -> Explanation:
     """The account of a text that was written."""
+    wanted(heard, written.generation.text)
     account = accounted(opened, written)
     tokens = written.generation.tokens
     chunks = spans([token.token_id for token in tokens], opened.lm.config.end_of_chunk_id)
     commits_N = reading_order(written.trace)
+    owed_to = inputs(opened, written.trace, commits_N, chunks, options)
+    wanted(heard, written.generation.text)
     found = zip(
-        chunks,
-        inputs(opened, written.trace, commits_N, chunks, options),
-        sources(opened, written.trace, chunks, options.top_sources),
-        strict=True,
+        chunks, owed_to, sources(opened, written.trace, chunks, options.top_sources), strict=True
     )
     return Explanation(
         checkpoint=opened.digest,

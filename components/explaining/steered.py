@@ -14,7 +14,7 @@ from components.explaining.opened import Opened
 from components.explaining.reading import TextReading, read
 from components.explaining.requests import Action, ExplainOptions, GenerateRequest, Wish
 from components.explaining.schema import ConceptEffect, ConceptFound, Generation, Steered, TokenEdit
-from components.explaining.writing import text_of, write
+from components.explaining.writing import Heard, deaf, text_of, wanted, write
 from model.directions import ConceptRef
 from model.language_model import LanguageModel
 from model.steering import Change, steering
@@ -60,22 +60,28 @@ class _Granted:
 
 
 def steer(
-    opened: Opened, request: GenerateRequest, wishes: Sequence[Wish], options: ExplainOptions
-) -> Steered:
-    """Both texts, what changed, what it cost. ConceptError: a name that cannot be told."""
+    opened: Opened, request: GenerateRequest, wishes: Sequence[Wish], options: ExplainOptions,
+    heard: Heard = deaf,
+) -> Steered:  # fmt: skip
+    """Both texts, what changed, what it cost. `heard` is told the steered text.
+
+    Raises ConceptError for a name that cannot be told, ValueError for other bad input, and
+    AbandonedError where `heard` says that nobody waits.
+    """
     if not wishes:
         raise ValueError("nothing is to change; name a concept to amplify, suppress or replace")
     granted = [_granted(opened, wish) for wish in wishes]
     how = steering(opened.lm, [[one.change(opened.lm) for one in granted]])
+    (after,) = write(opened, [request], heard, steering=how)
+    wanted(heard, after.generation.text)
     (before,) = write(opened, [request])
-    (after,) = write(opened, [request], steering=how)
     seed = request.sampling.seed
     read_before, read_after = read(opened, before.trace, seed), read(opened, after.trace, seed)
     edits = _edits(opened, before.generation, after.generation)
     return Steered(
         wishes=tuple(wishes),
         before=explained(opened, before, options),
-        after=explained(opened, after, options),
+        after=explained(opened, after, options, heard),
         edits=edits,
         changed_tokens_share=_changed_share(edits),
         effects=tuple(

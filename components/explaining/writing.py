@@ -17,9 +17,19 @@ Heard = Callable[[int, str], bool]
 """Takes the number of a request and its text so far; answers whether it is still wanted."""
 
 
+class AbandonedError(RuntimeError):
+    """Whoever asked does not wait for the answer any more."""
+
+
 def deaf(request: int, text: str) -> bool:
     """Nobody listens, and everything is wanted."""
     return True
+
+
+def wanted(heard: Heard, text: str) -> None:
+    """Raise AbandonedError unless the only request is still wanted."""
+    if not heard(0, text):
+        raise AbandonedError(f"nobody waits for the text {text[:40]!r} any more")
 
 
 @dataclass(frozen=True)
