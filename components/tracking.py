@@ -87,6 +87,19 @@ class PipelineRun:
         self._client.set_terminated(record.parent_run, _MLFLOW_STATUS[record.status])
 
 
+def attach(settings: Settings, run_id: str, folder: str, files: Mapping[str, str]) -> None:
+    """Log texts as artifacts of a run in MLflow, finished or not. ValueError where it is gone."""
+    client = _client(settings)
+    try:
+        for name, text in files.items():
+            client.log_text(run_id, text, f"{folder}/{name}")
+    except MlflowException as error:
+        raise ValueError(
+            f"{settings.tracking_uri} takes nothing for the run {run_id}: {error.message}. Leave "
+            f"it out with --no-track"
+        ) from error
+
+
 class StageRun:
     """The child run of one task."""
 

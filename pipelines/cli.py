@@ -1,4 +1,4 @@
-"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui, concepts, study."""
+"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui, concepts, study, explain, steer."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from rich.table import Table
 from components import fetch as packages
 from components import records
 from components.settings import Settings
-from pipelines import atlas_cli, concepts_cli, recipes, study_cli
+from pipelines import atlas_cli, concepts_cli, explain_cli, recipes, study_cli
 from pipelines.earlier import RunsOption, chosen_run
 from pipelines.exits import INTERRUPTED, NO, guarded, stop
 from pipelines.recipe import Recipe, require_local
@@ -40,6 +40,8 @@ SetOption = Annotated[
 ]
 RecipeArgument = Annotated[str, typer.Argument(help="A recipe of pipelines/recipes.py.")]
 app.command()(atlas_cli.distil)
+app.command()(explain_cli.explain)
+app.command()(explain_cli.steer)
 
 
 @app.command()

@@ -28,11 +28,11 @@ def hits(found: Sequence[Hit], name: str) -> None:
     for hit in found:
         concept = hit.concept
         table.add_row(
-            str(concept.concept_id), _plain(concept.name), f"{hit.score:.3f}",
+            str(concept.concept_id), plain(concept.name), f"{hit.score:.3f}",
             "–" if hit.cosine is None else f"{hit.cosine:.3f}", hit.place or "–",
-            _plain(concept.parent), f"{100 * concept.prevalence:.2f}",
+            plain(concept.parent), f"{100 * concept.prevalence:.2f}",
         )  # fmt: skip
-    _console().print(table)
+    console().print(table)
 
 
 def card(
@@ -42,8 +42,8 @@ def card(
     examples: Sequence[Example],
 ) -> None:
     """One concept with what belongs to it."""
-    console = _console()
-    console.print(Text(f"{concept.concept_id}  {_plain(concept.name)}", style="bold"))
+    screen = console()
+    screen.print(Text(f"{concept.concept_id}  {plain(concept.name)}", style="bold"))
     for label, value in (
         ("", concept.description),
         ("kind", concept.kind),
@@ -53,33 +53,31 @@ def card(
         ("tags", ", ".join(concept.members)),
         ("nearest", ", ".join(f"{other.name} ({cosine:.2f})" for other, cosine in near) or "–"),
     ):
-        console.print(Text(f"{label + ': ' if label else ''}{_plain(value)}"))
+        screen.print(Text(f"{label + ': ' if label else ''}{plain(value)}"))
     for step in steps:
-        console.print(
-            Text(_plain(f"history: {step.action} {', '.join(step.names)}: {step.reason}"))
-        )
+        screen.print(Text(plain(f"history: {step.action} {', '.join(step.names)}: {step.reason}")))
     for example in examples:
-        about = _plain(f"{example.title} · {example.source} · {example.licence}")
-        text = _plain(example.text)
-        console.print(Text(f"\nchunk {example.chunk_id}, score {example.score:.3f}, {about}"))
-        console.print(Text(text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"))
+        about = plain(f"{example.title} · {example.source} · {example.licence}")
+        text = plain(example.text)
+        screen.print(Text(f"\nchunk {example.chunk_id}, score {example.score:.3f}, {about}"))
+        screen.print(Text(text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"))
 
 
 def differences(found: Difference, before: str, after: str, n: int) -> None:
     """Counts, then at most n of each sort."""
-    console = _console()
+    screen = console()
     table = _table(f"From {before} to {after}", ("", "left"), ("concepts", "right"))
     for sort, concepts in vars(found).items():
         table.add_row(sort, str(len(concepts)))
-    console.print(table)
+    screen.print(table)
     for sort, concepts in vars(found).items():
         if sort == "same" or not concepts or n == 0:
             continue
-        console.print(Text(f"\n{sort}", style="bold"))
+        screen.print(Text(f"\n{sort}", style="bold"))
         for each in concepts[:n]:
-            console.print(Text(f"  {_plain(_line(sort, each))}"))
+            screen.print(Text(f"  {plain(_line(sort, each))}"))
         if len(concepts) > n:
-            console.print(Text(f"  and {len(concepts) - n} more; --n {len(concepts)} lists all"))
+            screen.print(Text(f"  and {len(concepts) - n} more; --n {len(concepts)} lists all"))
 
 
 def as_data(found: Difference) -> dict[str, Any]:
@@ -122,12 +120,13 @@ def _table(title: str, *columns: tuple[str, Any]) -> Table:
     return table
 
 
-def _console() -> Console:
+def console() -> Console:
+    """As wide as the terminal; wide where it is written to a file."""
     width = None if sys.stdout.isatty() else _PLAIN_WIDTH
     return Console(width=width, markup=False, highlight=False, soft_wrap=True)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """One line without control characters, which a terminal would obey."""
     return "".join(
         " " if character.isspace() else character
