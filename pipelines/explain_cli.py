@@ -174,7 +174,7 @@ def _request(
     text = sys.stdin.read() if prompt == "-" else prompt
 
     def made() -> GenerateRequest:
-        if new < 1:
+        if new < 1 and not ids:
             raise ValueError(f"{new} new tokens are asked for; ask for at least 1: --new 64")
         sampling = SamplingConfig(
             n_new=new, temperature=temperature, top_p=top_p, repetition_penalty=repetition,

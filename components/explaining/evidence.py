@@ -72,7 +72,7 @@ def _chunk_inputs(
 
 @torch.no_grad()
 def sources(
-    opened: Opened, trace: Trace, chunks: Sequence[slice], k: int
+    opened: Opened, trace: Trace, commits_N: Tensor, chunks: Sequence[slice], k: int
 ) -> list[tuple[TrainingSource, ...]]:
     """Training chunks near the mean state of each chunk, read again as it stands."""
     if opened.retriever is None or k == 0:
@@ -80,7 +80,7 @@ def sources(
     ids_1T = trace.ids_T[None, : trace.end]
     chunk_1T = torch.full_like(ids_1T, -1)
     for number, rows in enumerate(chunks):
-        chunk_1T[:, trace.n_prompt + rows.start : trace.n_prompt + rows.stop] = number
+        chunk_1T[:, trace.position_N[commits_N[rows]]] = number
     if opened.tokenizer is not None:
         special_ids = torch.tensor(list(opened.tokenizer.special_names))
         chunk_1T = chunk_1T.masked_fill(torch.isin(ids_1T, special_ids), -1)

@@ -30,6 +30,7 @@ from components.explaining.writing import (
 )
 from model.attribution import concept_attribution
 
+_GUIDED = "the text was guided: logits and their parts are those of the network that saw the prompt"
 _TOLERANCE = 1e-4
 """Of the logit, or of 1 where that is more: what the parts may miss it by."""
 
@@ -57,7 +58,10 @@ def explained(
     owed_to = inputs(opened, written.trace, commits_N, chunks, options)
     wanted(heard, written.generation.text)
     found = zip(
-        chunks, owed_to, sources(opened, written.trace, chunks, options.top_sources), strict=True
+        chunks,
+        owed_to,
+        sources(opened, written.trace, commits_N, chunks, options.top_sources),
+        strict=True,
     )
     return Explanation(
         checkpoint=opened.digest,
@@ -80,16 +84,18 @@ def explained(
         tokens=tuple(_tokens(account, tokens, chunks, options.top_token_concepts)),
         largest_sum_error_logits=float(account.found.error_N.max()),
         index=None if opened.retriever is None else index_account(opened.retriever),
-        notes=opened.notes,
+        notes=(*opened.notes, *([_GUIDED] if written.trace.guidance else [])),
     )
 
 
 def accounted(opened: Opened, written: Written) -> Account:
     """Concepts of each token, in reading order. ValueError where they do not add up."""
     trace, commits_N = written.trace, reading_order(written.trace)
-    found = concept_attribution(
-        opened.lm, trace.state_ND[commits_N], trace.token_N[commits_N], trace.logit_N[commits_N]
-    )
+    state_ND, token_N = trace.state_ND[commits_N], trace.token_N[commits_N]
+    logit_N = trace.logit_N[commits_N]
+    if trace.guidance:  # of the network that saw the prompt: guidance is no part of any concept
+        logit_N = (opened.lm.composed(state_ND) * opened.lm.head_VD[token_N]).sum(-1).detach()
+    found = concept_attribution(opened.lm, state_ND, token_N, logit_N)
     worst = int((found.error_N / found.logit_N.abs().clamp_min(1.0)).argmax())
     error, logit = float(found.error_N[worst]), float(found.logit_N[worst])
     if not error <= _TOLERANCE * max(1.0, abs(logit)):

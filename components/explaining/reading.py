@@ -16,6 +16,7 @@ from torch import Tensor
 from components.explaining.accounts import Account
 from components.explaining.opened import Opened
 from components.explaining.schema import Kind, TextQuality
+from components.explaining.writing import reading_order
 from model.attribution import concept_attribution
 from model.continuation import questions
 from model.language_model import LanguageModel
@@ -60,7 +61,9 @@ def read(opened: Opened, trace: Trace, seed: int) -> TextReading:
     """Read a generated text behind its prompt."""
     lm = opened.lm
     ids_1T = trace.ids_T[None, : trace.end]
-    continued_1T = (torch.arange(trace.end) >= trace.n_prompt)[None]
+    commits_N = reading_order(trace)
+    continued_1T = torch.zeros_like(ids_1T, dtype=torch.bool)
+    continued_1T[:, trace.position_N[commits_N]] = True
     states, tokens = [], []
     for noisy_1T, asked_1T, readout_1T in questions(lm, ids_1T, continued_1T, seed):
         states.append(lm.hidden(noisy_1T)[readout_1T])
@@ -69,7 +72,7 @@ def read(opened: Opened, trace: Trace, seed: int) -> TextReading:
     logit_N = (lm.composed(state_ND) * lm.head_VD[token_N]).sum(-1)
     account = Account(concept_attribution(lm, state_ND, token_N, logit_N), opened.vocabulary)
     nats_N = target_nats(lm, state_ND, token_N).float()
-    return TextReading(lm, account, nats_N, state_ND, tuple(trace.generated))
+    return TextReading(lm, account, nats_N, state_ND, tuple(trace.token_N[commits_N].tolist()))
 
 
 def distinct_2(token_ids: Sequence[int]) -> float:

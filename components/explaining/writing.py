@@ -14,7 +14,8 @@ from model.steering import Steering
 from model.trace import Trace
 
 Heard = Callable[[int, str], bool]
-"""Takes the number of a request and its text so far; answers whether it is still wanted."""
+"""Takes the number of a request and its text so far, whenever a block of it is finished; answers
+whether it is still wanted. A text that is not ends there."""
 
 
 class AbandonedError(RuntimeError):
@@ -56,21 +57,24 @@ def write(
 ) -> list[Written]:  # fmt: skip
     """The same with traces. `steering` is of a single request."""
     prompts = [prompt_ids(opened, request) for request in requests]
-    found: list[Written | None] = [None] * len(requests)
-    for numbers in _alike(requests, prompts):
-        config = requests[numbers[0]].sampling
+    found: dict[int, Written] = {}
+    for numbers in _alike(requests):
+        first = requests[numbers[0]]
+
+        def told(row: int, ids: list[int], numbers: list[int] = numbers) -> bool:
+            return heard(numbers[row], text_of(opened, ids))
+
         traces = sample(
-            opened.lm, torch.stack([prompts[number] for number in numbers]), config,
-            stop_ids=_stop_ids(opened, requests[numbers[0]]), sample_ids=[0] * len(numbers),
-            steering=steering,
+            opened.lm, [prompts[number] for number in numbers], first.sampling,
+            stop_ids=_stop_ids(opened), sample_ids=[0] * len(numbers), steering=steering,
+            heard=told,
         )  # fmt: skip
         for number, trace in zip(numbers, traces, strict=True):
             generation = _generation(
                 opened, requests[number], trace, is_steered=steering is not None
             )
             found[number] = Written(generation, trace)
-            heard(number, generation.text)
-    return [written for written in found if written is not None]
+    return [found[number] for number in range(len(requests))]
 
 
 def prompt_ids(opened: Opened, request: GenerateRequest) -> Tensor:
@@ -82,6 +86,11 @@ def prompt_ids(opened: Opened, request: GenerateRequest) -> Tensor:
         raise ValueError(
             f"the prompt holds token id {outside[0]}, but ids are 0 … {vocabulary - 1}; give ids "
             f"of this checkpoint's vocabulary"
+        )
+    if opened.lm.config.mask_id in ids:
+        raise ValueError(
+            f"the prompt holds token id {opened.lm.config.mask_id}, <|mask|>, which only "
+            f"generation may place; leave it out"
         )
     room = longest - request.sampling.n_new
     if len(ids) > room:
@@ -107,18 +116,15 @@ def _encoded(opened: Opened, request: GenerateRequest) -> list[int]:
     return [opened.lm.config.bos_id, *opened.tokenizer.encode(request.prompt)]
 
 
-def _stop_ids(opened: Opened, request: GenerateRequest) -> list[int]:
-    if opened.tokenizer is None:
-        return []
-    return [opened.tokenizer.specials.end_of_turn_id]
+def _stop_ids(opened: Opened) -> list[int]:
+    return [] if opened.tokenizer is None else [opened.tokenizer.specials.end_of_turn_id]
 
 
-def _alike(requests: Sequence[GenerateRequest], prompts: Sequence[Tensor]) -> list[list[int]]:
-    """Numbers of the requests that can share a batch."""
-    groups: dict[object, list[int]] = {}
+def _alike(requests: Sequence[GenerateRequest]) -> list[list[int]]:
+    """Numbers of the requests that can share a batch: those of one config."""
+    groups: dict[str, list[int]] = {}
     for number, request in enumerate(requests):
-        key = (request.sampling.model_dump_json(), len(prompts[number]))
-        groups.setdefault(key, []).append(number)
+        groups.setdefault(request.sampling.model_dump_json(), []).append(number)
     return list(groups.values())
 
 

@@ -1,0 +1,90 @@
+"""A text steered beside itself: what changed is told by both texts, and nothing else is."""
+
+import pytest
+
+from components.explaining.reading import distinct_2, repeated
+from components.explaining.schema import ExplainOptions, GenerateRequest, Wish
+from components.explaining.steered import steer
+from components.explaining.vocabulary import UnknownConceptError
+from model.sampling_config import SamplingConfig
+
+REQUEST = GenerateRequest(prompt="there was some", sampling=SamplingConfig(n_new=10))
+OPTIONS = ExplainOptions(input_targets=0, top_sources=1, draws=10)
+
+
+def wish(concept, action="amplify", strength=None, replacement=""):
+    return Wish(concept=concept, action=action, strength_logits=strength, replacement=replacement)
+
+
+@pytest.fixture(scope="module")
+def found(opened):
+    return steer(opened, REQUEST, [wish("rain", strength=30.0)], OPTIONS)
+
+
+def test_amplification_brings_the_concepts_words_into_the_text(found):
+    (effect,) = found.effects
+    assert effect.signed_share_after > effect.signed_share_before + 0.1
+    assert found.after.generation.text != found.before.generation.text
+    assert found.after.generation.steered
+    assert not found.before.generation.steered
+
+
+def test_edits_lead_from_one_text_to_the_other(found):
+    assert "".join(edit.before for edit in found.edits) == found.before.generation.text
+    assert "".join(edit.after for edit in found.edits) == found.after.generation.text
+    assert sum(edit.n_before_tokens for edit in found.edits) == len(found.before.tokens)
+    assert 0 < found.changed_tokens_share <= 1
+
+
+def test_strength_zero_leaves_the_text_and_says_so(opened):
+    same = steer(opened, REQUEST, [wish("rain", strength=0.0)], OPTIONS)
+    assert same.changed_tokens_share == 0
+    assert same.before.generation.text == same.after.generation.text
+    assert same.quality_before == same.quality_after
+    (effect,) = same.effects
+    assert effect.presence_before == effect.presence_after
+    assert "stayed as it was" in same.notes[-1]
+
+
+def test_every_concept_of_a_group_and_of_a_replacement_is_told(opened):
+    wishes = [wish("rain", "replace", 9.0, "bread + root"), wish("unknown 3", "suppress", 2.0)]
+    told = steer(opened, REQUEST, wishes, OPTIONS).effects
+    assert [(one.concept.name, one.action) for one in told] == [
+        ("rain", "suppress"), ("bread", "amplify"), ("root", "amplify"),
+        ("unknown 3", "suppress"),
+    ]  # fmt: skip
+    assert all(one.strength_from == "given" for one in told)
+
+
+def test_a_strength_that_nobody_gave_or_measured_is_said_to_be_a_default(opened):
+    told = steer(opened, REQUEST, [wish("rain")], OPTIONS)
+    assert told.effects[0].strength_from == "default"
+    assert "no strength was calibrated" in told.notes[0]
+
+
+def test_an_unknown_concept_is_refused_before_anything_is_written(opened):
+    with pytest.raises(UnknownConceptError, match="Did you mean violin"):
+        steer(opened, REQUEST, [wish("violins")], OPTIONS)
+    with pytest.raises(ValueError, match="nothing is to change"):
+        steer(opened, REQUEST, [], OPTIONS)
+
+
+@pytest.mark.parametrize("strength", [1e9, -1.0])
+def test_a_strength_out_of_range_is_refused_with_the_range(strength):
+    with pytest.raises(ValueError, match=r"a shift in logits from 0 to 100"):
+        wish("rain", strength=strength)
+
+
+def test_only_a_replacement_names_another_concept():
+    with pytest.raises(ValueError, match="needs a replacement"):
+        wish("rain", "replace")
+    with pytest.raises(ValueError, match="only replace takes one"):
+        wish("rain", "suppress", replacement="bread")
+
+
+def test_repetition_by_hand():
+    assert distinct_2([1, 2, 1, 2, 3]) == 3 / 4
+    assert distinct_2([7]) == 1.0
+    assert repeated([1, 2, 3, 4, 1, 2, 3, 4]) == 1 / 8
+    assert repeated([1, 1, 1, 1, 1, 1]) == 2 / 6
+    assert repeated([]) == 0.0
