@@ -25,7 +25,11 @@ class ConceptAttribution:
 
     known_ids_Nk: Tensor
     known_Nk: Tensor
+    unknown_ids_Nk: Tensor
+    unknown_Nk: Tensor
     unknown_N: Tensor
+    """Of û as a whole, not the sum of its concepts: the two must agree."""
+
     residual_N: Tensor
     logit_N: Tensor
     """The network's own logit, which the parts must add up to."""
@@ -63,11 +67,11 @@ def concept_attribution(
     """Contributions to `logit_N`, the logits of `token_N`, of the parts of the states."""
     parts: Decomposition = lm.concepts(state_ND)
     row_ND = lm.head_VD[token_N].float()
-    embedding_NkD = lm.concepts.known.embedding_KD[parts.top.ids].float()
-    known_Nk = parts.top.activations * torch.einsum("nkd,nd->nk", embedding_NkD, row_ND)
     return ConceptAttribution(
         parts.top.ids,
-        known_Nk,
+        lm.concepts.known.contributions(parts.top, row_ND),
+        parts.top_unknown.ids,
+        lm.concepts.unknown.contributions(parts.top_unknown, row_ND),
         (parts.unknown_BTD * row_ND).sum(-1),
         (parts.residual_BTD * row_ND).sum(-1),
         logit_N,

@@ -70,6 +70,15 @@ class ConceptHead(nn.Module, ABC):
         """A sum of embeddings as a part of the state, (…, D)."""
         return sum_E
 
+    def narrow(self, row_D: Tensor) -> Tensor:
+        """A direction in the space of the embeddings, (…, E): `widen` turned round."""
+        return row_D
+
+    def contributions(self, top: TopConcepts, row_ND: Tensor) -> Tensor:
+        """What each kept concept adds to the product of the state and a row, (N, k)."""
+        embedding_NkE = F.embedding(top.ids, self.tables().embedding_KE)
+        return top.activations * torch.einsum("nke,ne->nk", embedding_NkE, self.narrow(row_ND))
+
     def logits(self, hidden_D: Tensor) -> Tensor:
         """Concept logits (…, K) in float32, uncut."""
         tables = self.tables()
@@ -166,6 +175,9 @@ class UnknownHead(ConceptHead):
 
     def widen(self, sum_E: Tensor) -> Tensor:
         return sum_E @ self.embedding_RD.float()
+
+    def narrow(self, row_D: Tensor) -> Tensor:
+        return row_D.float() @ self.embedding_RD.float().T
 
 
 class DenseUnknownHead(ConceptHead):

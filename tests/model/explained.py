@@ -8,7 +8,9 @@ from model.language_model import LanguageModel
 BLOCK, MASK, EOS, END_OF_CHUNK, FIRST_TEXT, VOCABULARY = 8, 3, 1, 4, 5, 43
 
 
-def loud_network(attention: str = "block_causal", seed: int = 1) -> LanguageModel:
+def loud_network(
+    attention: str = "block_causal", seed: int = 1, rank: int | None = 4
+) -> LanguageModel:
     """Weights far from the start, as after training, so that greedy choices have no near ties."""
     backbone = BackboneConfig.model_validate(
         {
@@ -16,7 +18,7 @@ def loud_network(attention: str = "block_causal", seed: int = 1) -> LanguageMode
             "mlp_width": 20, "max_length": 48, "block": BLOCK, "attention": attention,
         }
     )  # fmt: skip
-    bottleneck = BottleneckConfig(n_known=9, n_unknown=14, rank=4, top_k=3, top_k_unknown=5)
+    bottleneck = BottleneckConfig(n_known=9, n_unknown=14, rank=rank, top_k=3, top_k_unknown=5)
     config = LanguageModelConfig(
         backbone=backbone, bottleneck=bottleneck, bos_id=0, eos_id=EOS, pad_id=2, mask_id=MASK,
         end_of_chunk_id=END_OF_CHUNK,

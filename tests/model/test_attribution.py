@@ -45,6 +45,21 @@ def test_a_contribution_is_what_the_logit_loses_without_the_concept() -> None:
     torch.testing.assert_close(trace.logit_N[4] - logit, found.known_Nk[4, 0])
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("rank", [2, None])
+def test_unknown_concepts_add_up_to_their_part_in_either_form_of_the_head(
+    rank: int | None,
+) -> None:
+    lm = loud_network(rank=rank)
+    trace = a_trace(lm)
+    found = attribution.concept_attribution(lm, trace.state_ND, trace.token_N, trace.logit_N)
+    torch.testing.assert_close(found.unknown_Nk.sum(-1), found.unknown_N, atol=1e-5, rtol=1e-4)
+    concept = int(found.unknown_ids_Nk[2, 1])
+    without_1TD = override(lm, trace.state_ND[None, 2:3], {}, {concept: 0.0})
+    logit = lm.unembed(without_1TD)[0, 0, trace.token_N[2]]
+    torch.testing.assert_close(trace.logit_N[2] - logit, found.unknown_Nk[2, 1])
+
+
 def test_shares_by_hand() -> None:
     found = attribution.shares(
         torch.tensor([3.0, -1.0]), torch.tensor([1.0, 1.0]), torch.tensor([-1.0, 1.0])
