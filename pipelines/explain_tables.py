@@ -66,7 +66,8 @@ def _chunk(screen: Console, chunk: ChunkExplanation) -> None:
     _line(screen, f"  known {_share(shares.known_share)}, unknown {_share(shares.unknown_share)}, "
                   f"residual {_share(shares.residual_share)}")  # fmt: skip
     if chunk.concepts:
-        screen.print(_concepts(chunk.concepts[:_CONCEPTS]))
+        for kind in ("known", "unknown"):
+            screen.print(_concepts([one for one in chunk.concepts if one.kind == kind][:_CONCEPTS]))
     if chunk.inputs is not None:
         strongest = sorted(chunk.inputs.shares, key=lambda one: -abs(one.signed_share))[:_CONCEPTS]
         listed = ", ".join(f"{plain(one.token).strip()!r} {one.signed_share:+.2f}"

@@ -48,9 +48,11 @@ class Account:
         )  # fmt: skip
 
     def concepts(self, rows: slice, top: int) -> tuple[ConceptContribution, ...]:
-        """The concepts that did most for some tokens, for or against."""
+        """The known concepts that did most for some tokens, for or against, and as many unknown
+        ones; by the size of their share."""
         kinds: tuple[tuple[Kind, Tensor, Tensor], ...] = (
             ("known", self.found.known_ids_Nk[rows], self.found.known_Nk[rows]),
+            ("unknown", self.found.unknown_ids_Nk[rows], self.found.unknown_Nk[rows]),
         )
         scale_N = self.magnitude_N[rows].clamp_min(_TINY)
         listed = [
@@ -58,11 +60,15 @@ class Account:
             for kind, ids_Nk, weight_Nk in kinds
             for contribution in self._strongest(kind, ids_Nk, weight_Nk, scale_N, top)
         ]
-        return tuple(sorted(listed, key=lambda one: -abs(one.signed_share))[:top])
+        return tuple(sorted(listed, key=lambda one: -abs(one.signed_share)))
 
     def signed_share(self, kind: Kind, concept_id: int) -> float:
         """Of one concept over the whole text."""
-        ids_Nk, weight_Nk = self.found.known_ids_Nk, self.found.known_Nk
+        found = self.found
+        ids_Nk, weight_Nk = {
+            "known": (found.known_ids_Nk, found.known_Nk),
+            "unknown": (found.unknown_ids_Nk, found.unknown_Nk),
+        }[kind]
         mine_N = weight_Nk.where(ids_Nk == concept_id, 0.0).sum(-1)
         return float((mine_N / self.magnitude_N.clamp_min(_TINY)).mean())
 

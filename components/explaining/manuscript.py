@@ -13,20 +13,22 @@ from components.explaining.schema import (
     Shares,
     TokenExplanation,
 )
+from components.explaining.vocabulary import is_named
 from components.numerals import number
 from components.pages import Markup, joined
 from components.shades import N_COLOURS, swatch, tinted
 
 Colours = Mapping[tuple[Kind, int], int]
 
-_GLOSSED = 4
+_GLOSSED, _NAMELESS = 4, 2
+"""Concepts in the margin: those with a name, and those without."""
 
 
 def colours_of(found: Explanation) -> Colours:
-    """A colour for each of the concepts that did most for the text as a whole."""
+    """A colour for each of the named concepts that did most for the text as a whole."""
     weight: dict[tuple[Kind, int], float] = {}
     for chunk in found.chunks:
-        for one in chunk.concepts:
+        for one in filter(_is_named, chunk.concepts):
             at = (one.kind, one.concept_id)
             weight[at] = weight.get(at, 0.0) + chunk.n_tokens * abs(one.signed_share)
     strongest = sorted(weight, key=lambda at: -weight[at])[:N_COLOURS]
@@ -67,11 +69,13 @@ def manuscript(found: Explanation, colours: Colours) -> Markup:
 def _leaf(
     chunk: ChunkExplanation, tokens: Sequence[TokenExplanation], colours: Colours, largest: float
 ) -> Markup:
+    named = [one for one in chunk.concepts if _is_named(one)][:_GLOSSED]
+    glossed = [*named, *[one for one in chunk.concepts if not _is_named(one)][:_NAMELESS]]
     glosses = joined(
         Markup("<li>{}<span>{}</span><small>{} %</small></li>").format(
             swatch(colours.get((one.kind, one.concept_id), -1)), one.name, _percent(one)
         )
-        for one in chunk.concepts[:_GLOSSED]
+        for one in glossed
     )
     like = Markup()
     if chunk.sources:
@@ -113,6 +117,10 @@ def tinted_token(token: str, colour: int, strength: float, said: str) -> Markup:
 def _three(shares: Shares) -> list[str]:
     parts = (shares.known_share, shares.unknown_share, shares.residual_share)
     return [number(round(100 * share.value, 1)) for share in parts]
+
+
+def _is_named(one: ConceptContribution) -> bool:
+    return is_named(one.kind, one.name)
 
 
 def _percent(one: ConceptContribution) -> str:

@@ -50,8 +50,8 @@ def explanation_page(found: Explanation) -> str:
         Section(
             "text", "The text",
             "The prompt in grey, then what the network wrote, chunk by chunk. A token has the "
-            "colour of the concept that did most for it; the glosses say what did most for the "
-            "chunk.",
+            "colour of the named concept that did most for it; the glosses say what did most for "
+            "the chunk, with and without a name.",
             legend(found, colours) + manuscript(found, colours),
         ),
         Section(

@@ -44,10 +44,10 @@ class ExplainOptions(Config):
     """How much of an explanation is made. Zero leaves a part out."""
 
     top_concepts: PositiveInt = 8
-    """Concepts listed for each chunk."""
+    """Known concepts listed for each chunk, and as many unknown ones."""
 
     top_token_concepts: NonNegativeInt = 3
-    """Concepts listed for each token."""
+    """The same for each token."""
 
     top_sources: NonNegativeInt = 5
     """Training chunks listed for each generated chunk."""

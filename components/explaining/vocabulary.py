@@ -22,6 +22,11 @@ _LEAST_ALIKE = 0.5
 _UNKNOWN_ID = re.compile(r"unknown[ :#]*(\d+)")
 
 
+def is_named(kind: Kind, name: str) -> bool:
+    """Whether a name says more than a number does."""
+    return kind == "known" or name.startswith(DISCOVERED)
+
+
 class ConceptError(ValueError):
     """A concept that was asked for cannot be told. `candidates` are names that may be meant."""
 

@@ -9,7 +9,9 @@ from components.explaining.explanation import explain, explained
 from components.explaining.schema import ExplainOptions, Explanation, GenerateRequest
 from components.explaining.writing import AbandonedError, write
 from model.sampling_config import SamplingConfig
+from tests.components.explained_run import WORDS
 
+NAMES = [words[0] for words in WORDS]
 REQUEST = GenerateRequest(
     prompt="the rain and", sampling=SamplingConfig(n_new=9, temperature=1.0, seed=2)
 )
@@ -59,7 +61,9 @@ def test_concepts_of_a_chunk_are_named_and_come_by_the_size_of_their_share(found
     for chunk in found.chunks:
         sizes = [abs(one.signed_share) for one in chunk.concepts]
         assert sizes == sorted(sizes, reverse=True)
-        assert len(sizes) <= 4
+        kinds = [one.kind for one in chunk.concepts]
+        assert (kinds.count("known"), kinds.count("unknown")) == (4, 4)
+        assert {one.name for one in chunk.concepts if one.kind == "known"} <= set(NAMES)
 
 
 def test_inputs_say_what_they_miss_and_never_name_a_position_behind_the_text(opened, found):
