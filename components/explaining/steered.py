@@ -17,7 +17,7 @@ from components.explaining.schema import ConceptEffect, ConceptFound, Generation
 from components.explaining.writing import Heard, deaf, text_of, wanted, write
 from model.directions import ConceptRef
 from model.language_model import LanguageModel
-from model.steering import Change, steering
+from model.steering import Change, Steering, steering
 
 DEFAULT_LOGITS = 8.0
 """Where nothing was calibrated: what steering is trained and measured at."""
@@ -71,7 +71,7 @@ def steer(
     if not wishes:
         raise ValueError("nothing is to change; name a concept to amplify, suppress or replace")
     granted = [_granted(opened, wish) for wish in wishes]
-    how = steering(opened.lm, [[one.change(opened.lm) for one in granted]])
+    how = _steering(opened.lm, granted)
     (after,) = write(opened, [request], heard, steering=how)
     wanted(heard, after.generation.text)
     (before,) = write(opened, [request])
@@ -93,6 +93,15 @@ def steer(
         quality_after=read_after.quality,
         notes=_notes(granted, before.generation, after.generation),
     )
+
+
+def _steering(lm: LanguageModel, granted: Sequence[_Granted]) -> Steering:
+    for one in granted:
+        try:
+            steering(lm, [[one.change(lm)]])
+        except ValueError as error:
+            raise ValueError(f"{one.wish.concept}: {error}") from error
+    return steering(lm, [[one.change(lm) for one in granted]])
 
 
 def _granted(opened: Opened, wish: Wish) -> _Granted:

@@ -10,6 +10,7 @@ from components.records import RunRecord, StageRecord
 from components.settings import Settings
 from pipelines import local, recipes
 from pipelines.lifecycle import lifecycle
+from tests.pipelines import explained_runs as explained_runs_files
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,11 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     record = local.run(lifecycle(recipe), recipe, settings)
     stages = {stage.task: stage for stage in records.read_stages(settings.run_folder)}
     return Walk(settings, record, stages)
+
+
+@pytest.fixture(scope="session")
+def explained_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs whose only one got as far as its index."""
+    runs = tmp_path_factory.mktemp("explained")
+    explained_runs_files.write(runs)
+    return runs

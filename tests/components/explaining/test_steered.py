@@ -69,6 +69,11 @@ def test_an_unknown_concept_is_refused_before_anything_is_written(opened):
         steer(opened, REQUEST, [], OPTIONS)
 
 
+def test_a_concept_that_raises_no_token_is_refused_by_its_name(opened):
+    with pytest.raises(ValueError, match=r"violin: known concept 2 raises no token's logit"):
+        steer(opened, REQUEST, [wish("rain"), wish("violin")], OPTIONS)
+
+
 @pytest.mark.parametrize("strength", [1e9, -1.0])
 def test_a_strength_out_of_range_is_refused_with_the_range(strength):
     with pytest.raises(ValueError, match=r"a shift in logits from 0 to 100"):
