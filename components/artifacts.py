@@ -84,6 +84,10 @@ class SteeringReport(dsl.Artifact):
     schema_title, schema_version = _of(contracts.STEERING_REPORT)
 
 
+class Calibration(dsl.Artifact):
+    schema_title, schema_version = _of(contracts.CALIBRATION)
+
+
 class Study(dsl.Artifact):
     schema_title, schema_version = _of(contracts.STUDY)
 

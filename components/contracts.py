@@ -133,6 +133,17 @@ STEERING_REPORT = Contract(
     ),
     ("summary.json",),
 )  # fmt: skip
+CALIBRATION = Contract(
+    "Calibration", "1.0.0", "steer",
+    _columns(
+        concept_id=_I32, kind=_STR,
+        strength_amplify=_F64, source_amplify=_STR, harmonic_mean_amplify=_F64, low_amplify=_F64,
+        high_amplify=_F64, n_amplify=_I32,
+        strength_suppress=_F64, source_suppress=_STR, harmonic_mean_suppress=_F64,
+        low_suppress=_F64, high_suppress=_F64, n_suppress=_I32,
+    ),
+    ("calibration.json",),
+)  # fmt: skip
 STUDY = Contract(
     "Study", "1.0.0", "draw",
     _columns(
@@ -161,7 +172,7 @@ ALL = {
     for contract in (
         DOCUMENTS, CHUNKS, VECTORS, TAGS, CONCEPTS, ANNOTATOR, LABELS, LIFTED_WORDS, MESSAGES,
         GATE_REPORT, TOKENS, CHECKPOINT, CURVE, SCORES, SCALING_FIT, INDEX, ATTRIBUTIONS,
-        STEERING_REPORT, STUDY, ANSWERS, STUDY_ANALYSIS, MODEL_VERSION, REPORT,
+        STEERING_REPORT, CALIBRATION, STUDY, ANSWERS, STUDY_ANALYSIS, MODEL_VERSION, REPORT,
     )
 }  # fmt: skip
 """Every contract by name, in the order of the life cycle."""
