@@ -75,7 +75,7 @@ def _with(named: Named, checkpoint: Path, run: Path | None) -> Artifacts:
         checkpoint,
         named.index or _made_for(run, contracts.INDEX, "index.json", digest),
         named.names,
-        named.calibration,
+        named.calibration or _made_for(run, contracts.CALIBRATION, "calibration.json", digest),
         run,
     )
 

@@ -18,9 +18,12 @@ from components.explaining.vocabulary import Vocabulary
 from components.library import KnownConcept, known_concepts
 from components.manifests import MANIFEST_FILE, digest_of
 from components.retrieval import Retriever, open_index
+from components.steering_calibration import Calibration
+from components.steering_calibration import load as load_calibration
 from model import checkpoint as checkpoints
 from model import released
 from model.checkpoint import CheckpointError
+from model.directions import ConceptRef
 from model.language_model import LanguageModel
 from model.tokenizer import Tokenizer
 
@@ -35,6 +38,7 @@ class Opened:
     tokenizer: Tokenizer | None
     vocabulary: Vocabulary
     retriever: Retriever | None
+    calibration: Calibration | None
     digest: str
     notes: tuple[str, ...]
 
@@ -74,6 +78,7 @@ def open_checkpoint(
         _tokenizer(checkpoint, lm, notes),
         _vocabulary(checkpoint, lm, notes),
         None if index is None else open_index(index, checkpoint),
+        None if calibration is None else load_calibration(calibration, digest),
         digest,
         tuple(notes),
     )
@@ -133,4 +138,13 @@ def _vocabulary(folder: Path, lm: LanguageModel, notes: list[str]) -> Vocabulary
 
 def find_concepts(opened: Opened, query: str, limit: int) -> list[ConceptFound]:
     """Concepts whose names are like the query, best first; the first ones for an empty query."""
-    return opened.vocabulary.find(query, limit)
+    return [with_strength(opened, one) for one in opened.vocabulary.find(query, limit)]
+
+
+def with_strength(opened: Opened, found: ConceptFound) -> ConceptFound:
+    """A concept with the strength that steering found best for it, where it did."""
+    if opened.calibration is None:
+        return found
+    strength = opened.calibration.strength([ConceptRef(found.kind, found.concept_id)], "amplify")
+    own = strength.logits if strength.source == "own" else None
+    return found.model_copy(update={"calibrated_logits": own})

@@ -20,6 +20,9 @@ CLAIM = "similarity of meaning, not influence"
 
 Kind = Literal["known", "unknown"]
 
+StrengthFrom = Literal["given", "calibrated", "common", "default"]
+"""`calibrated` for this concept, `common` to the concepts that were tried, or neither."""
+
 
 class Estimate(Config):
     """A number, its 95% interval, and how many cases it rests on."""
@@ -235,7 +238,10 @@ class ConceptEffect(Config):
     concept: ConceptFound
     action: Action
     strength_logits: float
-    strength_from: Literal["given", "calibrated", "default"]
+    strength_from: StrengthFrom
+    strength_n_texts: NonNegativeInt
+    """Texts that a calibrated strength rests on; 0 where it was given, or is the default."""
+
     presence_before: float
     presence_after: float
     """Probability that the text carries it: a noisy OR over its tokens."""

@@ -13,22 +13,27 @@ from components.explaining.explanation import explained
 from components.explaining.opened import Opened
 from components.explaining.reading import TextReading, read
 from components.explaining.requests import Action, ExplainOptions, GenerateRequest, Wish
-from components.explaining.schema import ConceptEffect, ConceptFound, Generation, Steered, TokenEdit
+from components.explaining.schema import (
+    ConceptEffect,
+    ConceptFound,
+    Generation,
+    Steered,
+    StrengthFrom,
+    TokenEdit,
+)
 from components.explaining.writing import Heard, deaf, text_of, wanted, write
 from model.directions import ConceptRef
 from model.language_model import LanguageModel
 from model.steering import Change, Steering, steering
+from model.steering_config import InjectionConfig
 
 DEFAULT_LOGITS = 8.0
 """Where nothing was calibrated: what steering is trained and measured at."""
 
-_AMPLIFY_FROM, _SUPPRESS_FROM = 0.25, 0.5
-"""Share of the layers before the first that is changed, as measured by the stage."""
-
 _EDITS: dict[str, Literal["same", "changed", "removed", "added"]] = {
     "equal": "same", "replace": "changed", "delete": "removed", "insert": "added",
 }  # fmt: skip
-StrengthFrom = Literal["given", "calibrated", "default"]
+_SOURCES: dict[str, StrengthFrom] = {"own": "calibrated", "common": "common"}
 
 
 @dataclass(frozen=True)
@@ -38,18 +43,9 @@ class _Granted:
     wish: Wish
     concepts: tuple[ConceptFound, ...]
     instead: tuple[ConceptFound, ...]
-    strength_logits: float
+    change: Change
     strength_from: StrengthFrom
-
-    def change(self, lm: LanguageModel) -> Change:
-        share = _AMPLIFY_FROM if self.wish.action == "amplify" else _SUPPRESS_FROM
-        return Change(
-            tuple(ConceptRef(one.kind, one.concept_id) for one in self.concepts),
-            self.strength_logits,
-            self.wish.action,
-            tuple(ConceptRef(one.kind, one.concept_id) for one in self.instead),
-            layers=int(share * lm.config.backbone.n_layers),
-        )
+    n_texts: int
 
     @property
     def touched(self) -> list[tuple[ConceptFound, Action]]:
@@ -98,18 +94,32 @@ def steer(
 def _steering(lm: LanguageModel, granted: Sequence[_Granted]) -> Steering:
     for one in granted:
         try:
-            steering(lm, [[one.change(lm)]])
+            steering(lm, [[one.change]])
         except ValueError as error:
             raise ValueError(f"{one.wish.concept}: {error}") from error
-    return steering(lm, [[one.change(lm) for one in granted]])
+    return steering(lm, [[one.change for one in granted]])
 
 
 def _granted(opened: Opened, wish: Wish) -> _Granted:
     concepts = opened.vocabulary.group(wish.concept)
     instead = opened.vocabulary.group(wish.replacement) if wish.replacement else ()
-    if wish.strength_logits is not None:
-        return _Granted(wish, concepts, instead, wish.strength_logits, "given")
-    return _Granted(wish, concepts, instead, DEFAULT_LOGITS, "default")
+    refs, instead_refs = _refs(concepts), _refs(instead)
+    given, calibration = wish.strength_logits, opened.calibration
+    if calibration is None:
+        strength = DEFAULT_LOGITS if given is None else given
+        layers = InjectionConfig().at(opened.lm.config.backbone.n_layers)
+        change = Change(refs, strength, wish.action, instead_refs, layers=layers)
+        source: StrengthFrom = "default" if given is None else "given"
+        return _Granted(wish, concepts, instead, change, source, 0)
+    change = calibration.change(refs, wish.action, strength=given, instead=instead_refs)
+    if given is not None:
+        return _Granted(wish, concepts, instead, change, "given", 0)
+    found = calibration.strength(instead_refs or refs, wish.action)
+    return _Granted(wish, concepts, instead, change, _SOURCES[found.source], found.n)
+
+
+def _refs(concepts: Sequence[ConceptFound]) -> tuple[ConceptRef, ...]:
+    return tuple(ConceptRef(one.kind, one.concept_id) for one in concepts)
 
 
 def _effect(
@@ -120,8 +130,9 @@ def _effect(
     return ConceptEffect(
         concept=concept,
         action=action,
-        strength_logits=granted.strength_logits,
+        strength_logits=granted.change.strength,
         strength_from=granted.strength_from,
+        strength_n_texts=granted.n_texts,
         presence_before=before.presence(*at),
         presence_after=after.presence(*at),
         signed_share_before=before.account.signed_share(*at),

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Protocol
 
 from components.explaining.schema import ConceptFound, Kind
 from components.library import KnownConcept
@@ -41,13 +40,6 @@ class UnknownConceptError(ConceptError):
 
 class AmbiguousConceptError(ConceptError):
     """Several concepts are called so."""
-
-
-class Strengths(Protocol):
-    """Calibrated strengths, where there are any."""
-
-    def amplify_logits(self, kind: Kind, concept_id: int) -> float | None:
-        """τ that amplifies best; None where the concept was not measured."""
 
 
 @dataclass(frozen=True)

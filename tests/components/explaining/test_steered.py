@@ -1,12 +1,18 @@
 """A text steered beside itself: what changed is told by both texts, and nothing else is."""
 
+from dataclasses import replace
+
 import pytest
 
+from components.explaining.opened import find_concepts
 from components.explaining.reading import distinct_2, repeated
 from components.explaining.schema import ExplainOptions, GenerateRequest, Wish
 from components.explaining.steered import steer
 from components.explaining.vocabulary import UnknownConceptError
+from components.steering_calibration import Calibration, Facts, Strength
+from model.directions import ConceptRef
 from model.sampling_config import SamplingConfig
+from model.steering_config import InjectionConfig
 
 REQUEST = GenerateRequest(prompt="there was some", sampling=SamplingConfig(n_new=10))
 OPTIONS = ExplainOptions(input_targets=0, top_sources=1, draws=10)
@@ -60,6 +66,33 @@ def test_a_strength_that_nobody_gave_or_measured_is_said_to_be_a_default(opened)
     told = steer(opened, REQUEST, [wish("rain")], OPTIONS)
     assert told.effects[0].strength_from == "default"
     assert "no strength was calibrated" in told.notes[0]
+
+
+def calibrated():
+    def strength(logits, source):
+        return Strength(logits=logits, source=source, harmonic_mean=0.5, low=0.4, high=0.6, n=7)
+
+    common = {"amplify": strength(6.0, "common"), "suppress": strength(3.0, "common")}
+    facts = Facts(
+        checkpoint_digest="c", n_layers=2, amplify=InjectionConfig(), suppress=InjectionConfig(),
+        common=common,
+    )  # fmt: skip
+    return Calibration(facts, {(ConceptRef("known", 0), "amplify"): strength(11.0, "own")})
+
+
+def test_strengths_are_those_of_the_calibration_and_it_is_said_whose(opened):
+    measured = replace(opened, calibration=calibrated())
+    wishes = [wish("rain"), wish("bread", "suppress"), wish("root", "replace", None, "rain"),
+              wish("rain", strength=2.0)]  # fmt: skip
+    told = steer(measured, REQUEST, wishes, OPTIONS)
+    assert [(one.strength_logits, one.strength_from, one.strength_n_texts)
+            for one in told.effects] == [
+        (11.0, "calibrated", 7), (3.0, "common", 7), (11.0, "calibrated", 7),
+        (11.0, "calibrated", 7), (2.0, "given", 0),
+    ]  # fmt: skip
+    assert told.notes == ()
+    found = find_concepts(measured, "", 2)
+    assert [one.calibrated_logits for one in found] == [11.0, None]
 
 
 def test_an_unknown_concept_is_refused_before_anything_is_written(opened):
