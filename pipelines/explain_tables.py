@@ -67,10 +67,11 @@ def _chunk(screen: Console, chunk: ChunkExplanation) -> None:
                   f"residual {_share(shares.residual_share)}")  # fmt: skip
     if chunk.concepts:
         for kind in ("known", "unknown"):
-            screen.print(_concepts([one for one in chunk.concepts if one.kind == kind][:_CONCEPTS]))
+            mine = [one for one in chunk.concepts if one.kind == kind]
+            screen.print(_concepts(kind, mine[:_CONCEPTS]))
     if chunk.inputs is not None:
         strongest = sorted(chunk.inputs.shares, key=lambda one: -abs(one.signed_share))[:_CONCEPTS]
-        listed = ", ".join(f"{plain(one.token).strip()!r} {one.signed_share:+.2f}"
+        listed = ", ".join(f"{one.token.strip(' ')!r} {one.signed_share:+.2f}"
                            for one in strongest)  # fmt: skip
         _line(screen, f"  hangs on {listed}; these weights miss "
                       f"{chunk.inputs.completeness_error_share:.1%} of the effect")  # fmt: skip
@@ -78,9 +79,10 @@ def _chunk(screen: Console, chunk: ChunkExplanation) -> None:
         _line(screen, f"  {_source(source)}", "dim")
 
 
-def _concepts(concepts: Sequence[ConceptContribution]) -> Table:
+def _concepts(kind: str, concepts: Sequence[ConceptContribution]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 2), show_edge=False)
-    for name, side in (("concept", "left"), ("share", "right"), ("logits a token", "right")):
+    columns = ((f"{kind} concepts", "left"), ("share", "right"), ("logits a token", "right"))
+    for name, side in columns:
         table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
     for one in concepts:
         table.add_row(Text(plain(one.name)), f"{one.signed_share:+.2%}",
