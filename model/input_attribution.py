@@ -1,41 +1,43 @@
 """Why a token, by its inputs: integrated gradients of its logit (paper §6.1.1).
 
-    A_t = Σ_D (e_t − e_mask) ⊙ ∫₀¹ ∇_{e_t} ℓ_y(e_mask + x (e − e_mask)) dx
+    A_t = ∫₀¹ Σ_D (e_t − e_mask) ⊙ ∇_{e_t} ℓ dx,   at the inputs e_mask + x (e − e_mask)
 
-What is explained is the forward pass that chose the token: the snapshot is replayed exactly. The
-baseline is the trained [MASK] embedding, the network's own "no information"; the integral is taken
-with Gauss–Legendre nodes, in float32.
+What is explained is the pass that chose the token, replayed exactly. The baseline is the trained
+[MASK] embedding, the network's own "no information". Positions that are [MASK] get exactly 0.
+
+With one part, all inputs move together, and the weights add up to ℓ(x) − ℓ(all [MASK]). With more,
+the inputs are dealt out, and each part moves while the others stay as they are: its weights add
+up to what masking that part alone costs. One part says how the whole effect came about; many say
+what the text would lose with a token (docs/decisions/0009).
+
+The integral is a trapezoid rule, whose panels are halved until the weights of a target add up to
+their effect within a tolerance: every pass is used again, and the ends of the path are the two
+logits the check needs. Keys and values of unchanged context cannot be reused along a path of one
+part: all of it moves.
 
 Integrated gradients pass the bottleneck by: while nothing is overridden, the recomposed state is
-the hidden state, and the heads' detached inputs would break completeness.
+the hidden state, and the heads' detached inputs would break completeness. In a network without a
+residual, `LanguageModel.composed` carries the whole gradient.
 
 Shape suffixes used in this file:
-    D width   B target   T position   J node
+    B target, a commit asked for   T position   S snapshot   P commit of a snapshot   G part
+    X node of the path   J pass: a snapshot, a part and a node
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from model.input_attribution_config import InputAttributionConfig
 from model.language_model import LanguageModel
+from model.replay import Replay, replays, slopes
 from model.trace import Trace
 
 Scope = Literal["prompt", "generated", "all"]
 Sign = Literal["signed", "absolute"]
-
-
-@dataclass(frozen=True)
-class Targets:
-    """Logits to explain by their inputs: of `token_B`, read off at `readout_B` of each sequence."""
-
-    ids_BT: Tensor
-    readout_B: Tensor
-    token_B: Tensor
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,19 @@ class InputAttribution:
 
     weight_BT: Tensor
     logit_B: Tensor
-    """Of the sequence as it is: the replay of the recorded logit."""
+    """Of the snapshot as it is: the replay of the recorded logit."""
 
-    baseline_B: Tensor
-    """Of a sequence of nothing but [MASK]."""
+    gap_B: Tensor
+    """What the weights must add up to: Σ over parts of ℓ(x) − ℓ(x with the part masked)."""
 
-    @property
-    def gap_B(self) -> Tensor:
-        return self.logit_B - self.baseline_B
+    missing_B: Tensor
+    """Σ over parts of |Σ weights − effect of the part|: misses of parts do not cancel."""
 
-    @property
-    def missing_B(self) -> Tensor:
-        """What the contributions leave of the gap, or add to it."""
-        return self.weight_BT.sum(1) - self.gap_B
+    evaluations_B: Tensor
+    """int64: passes through the network, each with its gradient."""
+
+    reached_B: Tensor
+    """bool: whether `missing` is within the tolerance; elsewhere the limit came first."""
 
     def of(self, rows: Sequence[int]) -> "InputAttribution":
         """Some of the targets."""
@@ -69,28 +71,19 @@ def attribute(
 ) -> InputAttribution:
     """Inputs of some commits of a trace: one row for each, in the order given, as wide as the
     trace; positions the network did not see get exactly 0, as masked ones do."""
-    outside = [commit for commit in commits if not 0 <= commit < len(trace.token_N)]
-    if outside or not len(commits):
-        raise ValueError(
-            f"commits {list(commits)} to attribute, but the trace has commits "
-            f"0 … {len(trace.token_N) - 1}"
-        )
-    row_of = {commit: row for row, commit in enumerate(commits)}
-    weight_BT = torch.zeros(len(commits), len(trace.ids_T))
-    logit_B, baseline_B = torch.zeros(len(commits)), torch.zeros(len(commits))
-    groups = sorted(set(trace.group_N[list(commits)].tolist()))
-    for wanted, commit_B in targets(trace, groups):
-        kept = [at for at, commit in enumerate(commit_B.tolist()) if commit in row_of]
-        rows = [row_of[int(commit_B[at])] for at in kept]
-        found = integrated_gradients(
-            lm,
-            Targets(wanted.ids_BT[kept], wanted.readout_B[kept], wanted.token_B[kept]),
-            n_nodes=config.max_evaluations - 2,
-            batch_sequences=config.batch_sequences,
-        )
-        weight_BT[rows, : found.weight_BT.shape[1]] = found.weight_BT
-        logit_B[rows], baseline_B[rows] = found.logit_B, found.baseline_B
-    return InputAttribution(weight_BT, logit_B, baseline_B)
+    n_positions, by_commit = len(trace.ids_T), {}
+    for replay in replays(lm, trace, commits):
+        found = _integrated(lm, replay, config)
+        for place in (replay.commit_SP >= 0).nonzero().tolist():
+            at = tuple(place)
+            weight_T = torch.zeros(n_positions)
+            weight_T[: replay.ids_ST.shape[1]] = found.weight_SPT[at]
+            by_commit[int(replay.commit_SP[at])] = (
+                weight_T, found.logit_SP[at], found.gap_SP[at], found.missing_SP[at],
+                found.evaluations_S[at[0]], found.reached_SP[at],
+            )  # fmt: skip
+    columns = zip(*(by_commit[commit] for commit in commits), strict=True)
+    return InputAttribution(*(torch.stack(column) for column in columns))
 
 
 def aggregate(found: InputAttribution, trace: Trace, *, scope: Scope, sign: Sign) -> Tensor:
@@ -101,11 +94,8 @@ def aggregate(found: InputAttribution, trace: Trace, *, scope: Scope, sign: Sign
     """
     generated_T = torch.zeros(len(trace.ids_T), dtype=torch.bool)
     generated_T[trace.position_N] = True
-    inside_T = {
-        "prompt": ~generated_T & (torch.arange(len(generated_T)) < trace.n_prompt),
-        "generated": generated_T,
-        "all": torch.ones_like(generated_T),
-    }[scope]
+    everywhere_T = torch.ones_like(generated_T)
+    inside_T = {"prompt": ~generated_T, "generated": generated_T, "all": everywhere_T}[scope]
     weight_BT = found.weight_BT * inside_T
     vote_BT = weight_BT / weight_BT.abs().sum(1, keepdim=True).clamp_min(1e-8)
     return (vote_BT.abs() if sign == "absolute" else vote_BT).mean(0)
@@ -116,48 +106,72 @@ def completeness_error(missing_B: Tensor, gap_B: Tensor) -> float:
     return float(missing_B.abs().mean() / gap_B.abs().mean().clamp_min(1e-8))
 
 
-def targets(trace: Trace, groups: list[int]) -> Iterator[tuple[Targets, Tensor]]:
-    """Commits of these groups as targets, with their indices: one batch per length of snapshot."""
-    by_length: dict[int, list[tuple[Tensor, int, int]]] = {}
-    for group in groups:
-        seen = trace.snapshot(group)
-        for commit, readout in zip(seen.commits_N.tolist(), seen.readout_N.tolist(), strict=True):
-            by_length.setdefault(len(seen.ids_T), []).append((seen.ids_T, commit, readout))
-    for found in by_length.values():
-        ids, commits, readouts = zip(*found, strict=True)
-        commit_B = torch.tensor(commits)
-        batch = Targets(torch.stack(ids), torch.tensor(readouts), trace.token_N[commit_B])
-        yield batch, commit_B
+@dataclass(frozen=True)
+class _Integrated:
+    weight_SPT: Tensor
+    logit_SP: Tensor
+    gap_SP: Tensor
+    missing_SP: Tensor
+    reached_SP: Tensor
+    evaluations_S: Tensor
 
 
-def integrated_gradients(
-    lm: LanguageModel, wanted: Targets, *, n_nodes: int, batch_sequences: int
-) -> InputAttribution:
-    """Attribute each target's logit to its inputs: `n_nodes` gradients, two plain forwards."""
-    embedded_BTD = lm.embedding(wanted.ids_BT).detach().float()
-    baseline_D = lm.embedding.weight[lm.config.mask_id].detach().float()
-    step_BTD = embedded_BTD - baseline_D
-    nodes, node_weights = np.polynomial.legendre.leggauss(n_nodes)
+def _integrated(lm: LanguageModel, replay: Replay, config: InputAttributionConfig) -> _Integrated:
+    """Halve the panels of each snapshot's paths until all its commits add up."""
+    member_SGT = _parts(replay.inputs_ST, config.n_parts)
+    rows_S, n_parts = torch.arange(len(member_SGT)), member_SGT.shape[1]
+    panels, most = config.panels
+    whole = slopes(lm, replay, rows_S, torch.ones(replay.ids_ST.shape), config.batch_sequences)
+    start = _along(lm, replay, rows_S, member_SGT, torch.arange(panels) / panels, config)
+    ends_SGPT = (whole.slope_JPT[:, None] * member_SGT[:, :, None] + start.slope_SGXPT[:, :, 0]) / 2
+    weight_SGPT = (ends_SGPT + start.slope_SGXPT[:, :, 1:].sum(2)) / panels
+    effect_SGP = whole.logit_JP[:, None] - start.logit_SGXP[:, :, 0]
+    evaluations_S = torch.full_like(rows_S, 1 + n_parts * panels)
+    while True:
+        missing_SP = (weight_SGPT.sum(-1) - effect_SGP).abs().sum(1)
+        reached_SP = missing_SP <= config.tolerance * effect_SGP.abs().sum(1)
+        open_S = (~reached_SP & (replay.commit_SP >= 0)).any(1).nonzero().squeeze(-1)
+        if not len(open_S) or 2 * panels > most:
+            return _Integrated(
+                weight_SGPT.sum(1), whole.logit_JP, effect_SGP.sum(1), missing_SP, reached_SP,
+                evaluations_S,
+            )  # fmt: skip
+        between_X = (torch.arange(panels) + 0.5) / panels
+        more = _along(lm, replay, open_S, member_SGT[open_S], between_X, config)
+        added_SGPT = more.slope_SGXPT.sum(2) / panels
+        weight_SGPT[open_S] = (weight_SGPT[open_S] + added_SGPT) / 2
+        evaluations_S[open_S] += n_parts * panels
+        panels *= 2
 
-    pairs = [(target, node) for target in range(len(wanted.token_B)) for node in range(n_nodes)]
-    mean_BTD = torch.zeros_like(step_BTD)
-    for start in range(0, len(pairs), batch_sequences):
-        rows, at = map(list, zip(*pairs[start : start + batch_sequences], strict=True))
-        x_J = torch.tensor((nodes[at] + 1) / 2, dtype=torch.float32)
-        path_JTD = (baseline_D + x_J[:, None, None] * step_BTD[rows]).requires_grad_()
-        logit_J = _logits(lm, path_JTD, wanted.readout_B[rows], wanted.token_B[rows])
-        (gradient_JTD,) = torch.autograd.grad(logit_J.sum(), path_JTD)
-        weight_J = torch.tensor(node_weights[at] / 2, dtype=torch.float32)
-        mean_BTD.index_add_(0, torch.tensor(rows), weight_J[:, None, None] * gradient_JTD)
-    with torch.no_grad():
-        logit_B = _logits(lm, embedded_BTD, wanted.readout_B, wanted.token_B)
-        nothing_BTD = baseline_D.expand_as(embedded_BTD)
-        baseline_B = _logits(lm, nothing_BTD, wanted.readout_B, wanted.token_B)
-    return InputAttribution((step_BTD * mean_BTD).sum(-1), logit_B, baseline_B)
+
+@dataclass(frozen=True)
+class _Along:
+    logit_SGXP: Tensor
+    slope_SGXPT: Tensor
+    """Of the members of each part; 0 for the others."""
 
 
-def _logits(lm: LanguageModel, embedded_BTD: Tensor, readout_B: Tensor, token_B: Tensor) -> Tensor:
-    hidden_BTD, _ = lm.backbone(embedded_BTD)
-    state_BD = lm.composed(hidden_BTD[torch.arange(len(readout_B)), readout_B])
-    logit_B: Tensor = (state_BD * lm.head_VD[token_B]).sum(-1)
-    return logit_B
+def _along(
+    lm: LanguageModel, replay: Replay, rows_S: Tensor, member_SGT: Tensor, node_X: Tensor,
+    config: InputAttributionConfig,
+) -> _Along:  # fmt: skip
+    """Every part moved to every node, the others left as they are."""
+    n_snapshots, n_parts, n_positions = member_SGT.shape
+    moved_SGX1T = member_SGT[:, :, None, None]
+    scale_SGX1T = torch.where(moved_SGX1T, node_X[:, None, None], 1.0)
+    snapshot_J = rows_S.repeat_interleave(n_parts * len(node_X))
+    found = slopes(
+        lm, replay, snapshot_J, scale_SGX1T.reshape(-1, n_positions), config.batch_sequences
+    )
+    shape = (n_snapshots, n_parts, len(node_X), -1)
+    slope_SGXPT = found.slope_JPT.reshape(*shape, n_positions) * moved_SGX1T
+    return _Along(found.logit_JP.reshape(shape), slope_SGXPT)
+
+
+def _parts(inputs_ST: Tensor, n_parts: int) -> Tensor:
+    """Which inputs each part has (S, G, T): dealt in turn, so that neighbours, which most often
+    say the same, are in different parts."""
+    order_ST = inputs_ST.cumsum(1) - 1
+    part_G = torch.arange(min(n_parts, int(inputs_ST.sum(1).max())))
+    dealt_SGT = (order_ST % len(part_G))[:, None] == part_G[:, None]
+    return dealt_SGT & inputs_ST[:, None]

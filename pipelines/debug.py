@@ -7,7 +7,7 @@ from components.atlas.judging_config import JudgeConfig
 from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig, NamingConfig
-from components.attribution.config import AttributeConfig
+from components.attribution.config import AttributeConfig, MaskingConfig
 from components.corpus.config import (
     ConverseConfig,
     CorpusConfig,
@@ -39,6 +39,7 @@ from components.scaling.config import FitConfig, LadderConfig, PointTraining, Si
 from components.steering.config import SteerConfig
 from components.training.config import TrainConfig
 from model.config import NetworkConfig
+from model.input_attribution_config import InputAttributionConfig
 from model.sampling_config import SamplingConfig
 from model.train_config import InterleavingConfig, ObjectiveConfig, OptimConfig, TrainingConfig
 from pipelines.recipe import Recipe
@@ -138,7 +139,12 @@ def debug() -> Recipe:
             batch_pairs=32, recall_queries=30,
         ),
         attribution=AttributeConfig(
-            n_prompts=3, prompt_tokens_least=5, prompt_tokens_most=9, input_targets=3, n_nodes=4,
+            n_prompts=3, prompt_tokens_least=5, prompt_tokens_most=9, input_targets=3,
+            inputs=InputAttributionConfig(max_evaluations=5),
+            masking=MaskingConfig(
+                targets=1, counts=(1, 3),
+                in_parts=InputAttributionConfig(n_parts=3, max_evaluations=7),
+            ),
             sampling=SamplingConfig(n_new=12, temperature=0.7, top_p=0.9),
         ),
         steering=SteerConfig(

@@ -42,7 +42,7 @@ INDEX = BuildConfig(
     length=LENGTH, n_fitted=1_000_000, n_held_back=10_000, n_held_out=10_000,
     hidden_width=2_048, n_steps=20_000, batch_pairs=4_096,
 )  # fmt: skip
-ATTRIBUTION = AttributeConfig(n_prompts=100, sampling=SAMPLING, n_nodes=32)
+ATTRIBUTION = AttributeConfig(n_prompts=100, sampling=SAMPLING)
 STEERING = SteerConfig(n_concepts=200, sampling=SAMPLING)
 
 

@@ -2,10 +2,27 @@
 
 from typing import Self
 
-from pydantic import NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from model.config import Config
+from model.input_attribution_config import InputAttributionConfig
 from model.sampling_config import SamplingConfig
+
+
+class MaskingConfig(Config):
+    """How the attribution of inputs is tested: by masking them."""
+
+    targets: PositiveInt = 2
+    """Tokens of each text whose inputs are masked."""
+
+    counts: tuple[PositiveInt, ...] = Field((1, 2, 3, 5, 10), min_length=1)
+    """Inputs masked together, or left alone: the points of the curves."""
+
+    random_orders: PositiveInt = 5
+    """Orders drawn for each token, which say what masking any inputs would do."""
+
+    in_parts: InputAttributionConfig = InputAttributionConfig(n_parts=9)
+    """The attribution that is made to foretell what masking one input does."""
 
 
 class AttributeConfig(Config):
@@ -30,10 +47,8 @@ class AttributeConfig(Config):
     input_targets: PositiveInt = 12
     """Tokens of each text whose inputs are attributed, evenly spread over the order of commits."""
 
-    n_nodes: PositiveInt = 16
-    """Gauss–Legendre nodes of the integral: gradients taken for each target."""
-
-    batch_sequences: PositiveInt = 32
+    inputs: InputAttributionConfig = InputAttributionConfig()
+    masking: MaskingConfig = MaskingConfig()
     seed: NonNegativeInt = 0
 
     @model_validator(mode="after")

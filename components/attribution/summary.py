@@ -10,8 +10,9 @@ import torch
 
 from components.attribution.citations import Citations
 from components.attribution.config import AttributeConfig
+from components.attribution.input_summary import input_summary
 from components.attribution.tracing import TracedText
-from model import attribution, input_attribution
+from model import attribution
 from model.tokenizer import Tokenizer
 
 
@@ -23,9 +24,6 @@ def summary(
     config: AttributeConfig,
 ) -> dict[str, object]:
     """Facts over all texts, then one entry a prompt."""
-    inputs = [traced for text in texts for traced in text.inputs]
-    missing_B = torch.tensor([traced.missing for traced in inputs])
-    gap_B = torch.tensor([traced.gap for traced in inputs])
     shares = attribution.shares(
         torch.cat([text.concepts.known_N for text in texts]),
         torch.cat([text.concepts.unknown_N for text in texts]),
@@ -38,13 +36,9 @@ def summary(
             "shares": asdict(shares),
             "largest_sum_error_logits": max(float(t.concepts.error_N.max()) for t in texts),
         },
-        "inputs": {
-            "n_targets": len(inputs),
-            "n_nodes": config.n_nodes,
-            "completeness_error": input_attribution.completeness_error(missing_B, gap_B),
-            "mean_absolute_gap_logits": float(gap_B.abs().mean()),
-            "largest_replay_error_logits": max(traced.replay_error for traced in inputs),
-        },
+        "inputs": input_summary(
+            [text.inputs for text in texts], [text.masked for text in texts], config
+        ),
         "training_claims": "similarity of meaning, not influence",
         "prompts": [_text(text, names, tokenizer, citations) for text in texts],
     }

@@ -12,29 +12,16 @@ import torch
 from torch import Tensor
 
 from components.attribution.config import AttributeConfig
+from components.attribution.inputs import Masked, TracedInputs, mask_inputs, trace_inputs
 from components.prompts import Prompt
 from components.retrieval import Retriever, Source
-from model import attribution, input_attribution
+from model import attribution
 from model.attribution import ConceptAttribution
 from model.language_model import LanguageModel
 from model.sampling import generate
 from model.tokenizer import Tokenizer
 from model.trace import Trace
 from model.transducer import mean_states
-
-
-@dataclass(frozen=True)
-class TracedInputs:
-    """What one token owes to each position the network saw when it was chosen."""
-
-    position: int
-    weight_T: Tensor
-    missing: float
-    gap: float
-    """In logits: what the weights must add up to, and by how much they miss it."""
-
-    replay_error: float
-    """|logit of the replayed snapshot − recorded logit|."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +36,7 @@ class TracedText:
 
     concepts: ConceptAttribution
     inputs: list[TracedInputs]
+    masked: Masked
     sources: list[Source]
 
     @property
@@ -84,35 +72,16 @@ class Tracer:
             trace.token_N[commits_N],
             trace.logit_N[commits_N],
         )
-        inputs = self._inputs(trace, commits_N)
         return TracedText(
-            prompt_id, prompt, trace, commits_N, concepts, inputs, self._sources(trace)
+            prompt_id,
+            prompt,
+            trace,
+            commits_N,
+            concepts,
+            trace_inputs(self.lm, trace, commits_N, self.config),
+            mask_inputs(self.lm, trace, commits_N, prompt_id, self.config),
+            self._sources(trace),
         )
-
-    def _inputs(self, trace: Trace, commits_N: Tensor) -> list[TracedInputs]:
-        """Attribute some tokens, evenly spread over the order in which they were chosen."""
-        n = min(self.config.input_targets, len(commits_N))
-        chosen_N = commits_N.sort().values[torch.linspace(0, len(commits_N) - 1, n).round().long()]
-        found = []
-        for wanted, commit_B in input_attribution.targets(trace, trace.group_N[chosen_N].tolist()):
-            traced = input_attribution.integrated_gradients(
-                self.lm,
-                wanted,
-                n_nodes=self.config.n_nodes,
-                batch_sequences=self.config.batch_sequences,
-            )
-            replay_B = (traced.logit_B - trace.logit_N[commit_B]).abs()
-            found += [
-                TracedInputs(
-                    int(trace.position_N[commit]),
-                    traced.weight_BT[row],
-                    float(traced.missing_B[row]),
-                    float(traced.gap_B[row]),
-                    float(replay_B[row]),
-                )
-                for row, commit in enumerate(commit_B.tolist())
-            ]
-        return sorted(found, key=lambda one: one.position)
 
     @torch.no_grad()
     def _sources(self, trace: Trace) -> list[Source]:

@@ -19,6 +19,7 @@ from components.pages import (
     side_by_side,
     table,
 )
+from components.report import traced_inputs
 from components.report.config import ReportConfig
 from components.report.inputs import read_json, read_table
 from components.shades import N_COLOURS, heat, signed_bar, stacked, swatch, tinted
@@ -76,19 +77,13 @@ class _Concepts(_Part):
     largest_sum_error_logits: float
 
 
-class _Inputs(_Part):
-    n_targets: int
-    n_nodes: int
-    completeness_error: float
-
-
 class Traced(_Part):
     """`summary.json` of Attributions, as far as it is shown."""
 
     n_prompts: int
     n_tokens: int
     concepts: _Concepts
-    inputs: _Inputs
+    inputs: traced_inputs.Inputs
     prompts: list[_Text]
 
 
@@ -107,9 +102,7 @@ def section(attributions: Path, config: ReportConfig) -> Section:
             Fact("texts", found.n_prompts, note=f"{found.n_tokens} generated tokens explained"),
             Fact("sum of a token's parts", found.concepts.largest_sum_error_logits, "logits off",
                  "concepts and residual against the network's own logit, the worst token"),
-            Fact("inputs miss", 100 * found.inputs.completeness_error, "% of the effect",
-                 f"integrated gradients, {found.inputs.n_nodes} nodes, n = "
-                 f"{found.inputs.n_targets} tokens"),
+            *traced_inputs.facts(found.inputs),
             Fact("known concepts carry", 100 * found.concepts.shares.known, "% of logits",
                  "in absolute value, over all tokens"),
         ]
@@ -128,7 +121,9 @@ def section(attributions: Path, config: ReportConfig) -> Section:
         "The network continues the opening of a document it never saw, and every token it writes "
         "is accounted for. Nothing here is fitted afterwards: concepts are parts of the sum that "
         "chose the token. Similar training text is similar in meaning; it proves no influence.",
-        facts + panels,
+        facts
+        + panels
+        + folded("Do the shaded inputs matter?", traced_inputs.masking(found.inputs)),
     )  # fmt: skip
 
 

@@ -8,17 +8,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from components import contracts
-from components.attribution.config import AttributeConfig
+from components.attribution.config import AttributeConfig, MaskingConfig
 from components.attribution.stage import attribute
 from components.contracts import ContractError
 from components.index.config import BuildConfig
 from components.index.stage import build
+from model.input_attribution_config import InputAttributionConfig
 from model.sampling_config import SamplingConfig
 from tests.components.explained_run import Run, write_checkpoint, write_run
 
 CONFIG = AttributeConfig(
     n_prompts=4, prompt_tokens_least=5, prompt_tokens_most=9, top_concepts=2, top_inputs=3,
-    top_sources=2, input_targets=3, n_nodes=4, batch_sequences=8,
+    top_sources=2, input_targets=3, inputs=InputAttributionConfig(max_evaluations=5),
+    masking=MaskingConfig(
+        targets=2, counts=(1, 4), random_orders=2,
+        in_parts=InputAttributionConfig(n_parts=3, max_evaluations=7),
+    ),
     sampling=SamplingConfig(n_new=11, temperature=0.7),
 )  # fmt: skip
 
@@ -122,8 +127,21 @@ def test_replayed_logits_are_recorded_ones_and_completeness_is_reported(
 ) -> None:
     found = json.loads((attributions / "summary.json").read_text())["inputs"]
     assert found["largest_replay_error_logits"] < 1e-4
-    assert (found["n_nodes"], found["n_targets"]) == (4, 12)
-    assert found["completeness_error"] > 0
+    assert (found["mean_evaluations"], found["n_targets"]) == (5, 12)
+    assert 0 < found["n_not_reached"] <= 12
+    assert found["completeness_error"] == pytest.approx(found["completeness_interval"]["value"])
+
+
+def test_what_masking_does_is_told_beside_what_was_foretold(attributions: Path) -> None:
+    found = json.loads((attributions / "summary.json").read_text())["inputs"]["masking"]
+    assert [at["n_inputs"] for at in found["curve"]] == [1, 4]
+    assert (found["n_targets"], found["deletion_ratio_at"]) == (8, 4)
+    for at in found["curve"]:
+        assert at["deletion_logits"]["value"] > at["deletion_random_logits"]["value"]
+        assert at["deletion_logits"]["n_groups"] == 4
+    for kind in ("together", "in_parts"):
+        rank = found["agreement"][kind]["rank_correlation"]
+        assert rank["low"] <= rank["value"] <= rank["high"]
 
 
 def test_an_index_of_another_checkpoint_is_refused(run: Run, index: Path, tmp_path: Path) -> None:

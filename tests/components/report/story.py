@@ -222,7 +222,7 @@ def _attributions(folder: Path) -> None:
     summary = {
         "n_prompts": 2, "n_tokens": 8, "prompts": prompts,
         "concepts": {"shares": shares, "largest_sum_error_logits": 3e-6},
-        "inputs": {"n_targets": 8, "n_nodes": 16, "completeness_error": 0.012},
+        "inputs": _inputs(),
     }  # fmt: skip
     (folder / "summary.json").write_text(json.dumps(summary))
     rows = [
@@ -233,6 +233,28 @@ def _attributions(folder: Path) -> None:
         for rank, (ref, weight) in enumerate([(f"known:{i}", 1.0 + i), ("residual", 0.3)])
     ]  # fmt: skip
     contracts.write(rows, folder, contracts.ATTRIBUTIONS)
+
+
+def _inputs() -> dict[str, object]:
+    def said(value: float) -> dict[str, float]:
+        return {"value": value, "low": value - 0.1, "high": value + 0.1, "n_groups": 2}
+
+    curve = [
+        {"n_inputs": n, "deletion_logits": said(n), "deletion_random_logits": said(0.1),
+         "insertion_logits": said(n - 0.5), "insertion_random_logits": said(0.2)}
+        for n in (1, 3)
+    ]  # fmt: skip
+    agreement = {"rank_correlation": said(0.83), "mean_error_logits": said(0.2),
+                 "mean_observed_logits": said(0.4), "slope": said(0.97)}  # fmt: skip
+    return {
+        "n_targets": 8, "mean_evaluations": 23.5, "n_not_reached": 1, "tolerance": 0.02,
+        "completeness_error": 0.012, "completeness_interval": said(0.012),
+        "masking": {
+            "n_targets": 4, "random_orders": 5, "curve": curve, "deletion_ratio_at": 3,
+            "deletion_ratio": said(30.0),
+            "agreement": {"together": agreement, "in_parts": agreement},
+        },
+    }  # fmt: skip
 
 
 STEERED = (("none", 0.0), ("injection", 0.0), ("injection", 4.0), ("injection_mask", -4.0))

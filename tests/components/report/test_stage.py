@@ -49,6 +49,14 @@ def test_every_part_of_the_run_has_its_section(told):
     assert set(re.findall(r'<a href="#(\w+)">', page)) == set(sections)
 
 
+def test_shaded_inputs_come_with_what_they_miss_and_what_masking_them_does(told):
+    page = (told / "report.html").read_text()
+    assert "n = 8 tokens, 1 of them not within 2%" in page
+    assert "masking the top 3 inputs" in page
+    assert "0.83 [0.73, 0.93]" in page
+    assert "deleted at random" in page
+
+
 def test_a_run_without_fine_tuning_tells_nothing_of_it(tmp_path):
     paths = story.write(tmp_path)
     (tmp_path / "report").mkdir()

@@ -1,0 +1,178 @@
+"""Any commit again: the pass of the network that chose a token, on changed inputs (paper §6.1).
+
+A commit is replayed on the snapshot its group saw, up to the end of its block: what lies behind is
+invisible to it. Only the rows of the head that name the committed tokens are used. Commits of one
+group share their snapshot, and so its forward pass.
+
+Shape suffixes used in this file:
+    S snapshot   P commit of a snapshot   T position   D width   J pass: a snapshot, its inputs
+    scaled from [MASK] (0) to what they are (1)   B commit asked for
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from model.language_model import LanguageModel
+from model.trace import Trace
+from model.transformer import NO_PAST, Injection
+
+SAME_LOGIT = 1e-2
+"""A replayed logit this far from the recorded one, relative to it above 1, is of other weights."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Snapshots of one length, and the commits read off each of them."""
+
+    ids_ST: Tensor
+    injection: Injection | None
+    commit_SP: Tensor
+    """int64: of the trace; −1 where a snapshot has fewer commits than others."""
+
+    readout_SP: Tensor
+    token_SP: Tensor
+    mask_id: int
+
+    @property
+    def inputs_ST(self) -> Tensor:
+        """Positions that hold something: not [MASK]."""
+        return self.ids_ST != self.mask_id
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Logits, and how fast each grows with the scale of each input."""
+
+    logit_JP: Tensor
+    slope_JPT: Tensor
+    """dℓ / dx of the input alone: Σ_D (e − e_mask) ⊙ ∇_e ℓ; exactly 0 where the input is [MASK]."""
+
+
+def replays(lm: LanguageModel, trace: Trace, commits: Sequence[int]) -> Iterator[Replay]:
+    """These commits of a trace, snapshots of a length together. Every one of them is checked: it
+    must give the recorded logit again."""
+    _check(lm, trace, commits)
+    by_length: dict[int, dict[int, list[int]]] = {}
+    for commit in dict.fromkeys(commits):
+        length, group = int(trace.seen_N[commit]), int(trace.group_N[commit])
+        by_length.setdefault(length, {}).setdefault(group, []).append(commit)
+    for by_group in by_length.values():
+        replay = _replay(trace, by_group)
+        _check_logits(lm, trace, replay)
+        yield replay
+
+
+def _replay(trace: Trace, by_group: dict[int, list[int]]) -> Replay:
+    most = max(map(len, by_group.values()))
+    commit_SP = torch.tensor([mine + [-1] * (most - len(mine)) for mine in by_group.values()])
+    return Replay(
+        ids_ST=torch.stack([trace.snapshot(group).ids_T for group in by_group]),
+        injection=None,
+        commit_SP=commit_SP,
+        readout_SP=trace.readout_N[commit_SP],
+        token_SP=trace.token_N[commit_SP],
+        mask_id=trace.mask_id,
+    )
+
+
+def slopes(
+    lm: LanguageModel, replay: Replay, snapshot_J: Tensor, scale_JT: Tensor, at_once: int
+) -> Slopes:
+    """Logits and slopes of snapshots whose inputs are scaled; `at_once` of them run together."""
+    parts = [
+        _slopes(lm, replay, snapshot_J[start : start + at_once], scale_JT[start : start + at_once])
+        for start in range(0, len(snapshot_J), at_once)
+    ]
+    return Slopes(
+        torch.cat([part.logit_JP for part in parts]), torch.cat([part.slope_JPT for part in parts])
+    )
+
+
+def _slopes(lm: LanguageModel, replay: Replay, snapshot_J: Tensor, scale_JT: Tensor) -> Slopes:
+    mask_D, embedded_JTD = _embedded(lm, replay, snapshot_J)
+    # Interpolated from the nearer end, so that scale 1 is the input itself, to the last bit.
+    path_JTD = torch.lerp(mask_D, embedded_JTD, scale_JT[..., None]).requires_grad_()
+    logit_JP = _logits(lm, replay, snapshot_J, path_JTD)
+    step_JTD, n_commits, found = embedded_JTD - mask_D, logit_JP.shape[1], []
+    for at in range(n_commits):
+        (gradient_JTD,) = torch.autograd.grad(
+            logit_JP[:, at].sum(), path_JTD, retain_graph=at + 1 < n_commits
+        )
+        found.append((gradient_JTD * step_JTD).sum(-1))
+    return Slopes(logit_JP.detach(), torch.stack(found, dim=1))
+
+
+@torch.no_grad()
+def logits(
+    lm: LanguageModel, replay: Replay, snapshot_J: Tensor, kept_JT: Tensor, at_once: int
+) -> Tensor:
+    """Logits (J, P) of snapshots of which only the inputs in `kept` are left; others are [MASK].
+
+    Steering stays as it was: a position masked here is steered as the input it replaces.
+    """
+    found = []
+    for start in range(0, len(snapshot_J), at_once):
+        rows = snapshot_J[start : start + at_once]
+        mask_D, embedded_JTD = _embedded(lm, replay, rows)
+        kept_JT1 = kept_JT[start : start + at_once, :, None]
+        changed_JTD = torch.where(kept_JT1, embedded_JTD, mask_D)
+        found.append(_logits(lm, replay, rows, changed_JTD))
+    return torch.cat(found)
+
+
+def _embedded(lm: LanguageModel, replay: Replay, snapshot_J: Tensor) -> tuple[Tensor, Tensor]:
+    """[MASK] (1, 1, D) and the inputs (J, T, D), in float32."""
+    mask_D = lm.embedding.weight[replay.mask_id].detach().float()
+    return mask_D[None, None], lm.embedding(replay.ids_ST[snapshot_J]).detach().float()
+
+
+def _logits(lm: LanguageModel, replay: Replay, snapshot_J: Tensor, embedded_JTD: Tensor) -> Tensor:
+    injection = replay.injection and Injection(
+        {layer: added_STD[snapshot_J] for layer, added_STD in replay.injection.by_layer.items()}
+    )
+    hidden_JTD, _ = lm.backbone(embedded_JTD, NO_PAST, injection)
+    readout_JP = replay.readout_SP[snapshot_J]
+    state_JPD = lm.composed(hidden_JTD[torch.arange(len(readout_JP))[:, None], readout_JP])
+    logit_JP: Tensor = (state_JPD * lm.head_VD[replay.token_SP[snapshot_J]]).sum(-1)
+    return logit_JP
+
+
+def _check(lm: LanguageModel, trace: Trace, commits: Sequence[int]) -> None:
+    outside = [commit for commit in commits if not 0 <= commit < len(trace.token_N)]
+    if outside or not len(commits):
+        raise ValueError(
+            f"commits {list(commits)} to explain, but the trace has commits "
+            f"0 … {len(trace.token_N) - 1}; name some of them"
+        )
+    vocab_size, width = lm.embedding.weight.shape
+    if trace.mask_id != lm.config.mask_id or trace.state_ND.shape[1] != width:
+        raise ValueError(
+            f"a trace of a network of width {trace.state_ND.shape[1]} with <|mask|> {trace.mask_id}"
+            f" cannot be replayed by one of width {width} with <|mask|> {lm.config.mask_id}; "
+            f"load the checkpoint that generated it"
+        )
+    if int(trace.ids_T.max()) >= vocab_size:
+        raise ValueError(
+            f"the trace holds token {int(trace.ids_T.max())}, but the network knows {vocab_size}; "
+            f"load the checkpoint that generated it"
+        )
+
+
+def _check_logits(lm: LanguageModel, trace: Trace, replay: Replay) -> None:
+    snapshots_S = torch.arange(len(replay.ids_ST))
+    found_SP = logits(lm, replay, snapshots_S, replay.inputs_ST, at_once=8)
+    used_SP = replay.commit_SP >= 0
+    found_B, recorded_B = found_SP[used_SP], trace.logit_N[replay.commit_SP[used_SP]]
+    if not torch.isfinite(found_B).all():
+        raise ValueError("the network's logits are not finite; are the weights damaged?")
+    error_B = (found_B - recorded_B).abs() / recorded_B.abs().clamp_min(1.0)
+    if error_B.max() > SAME_LOGIT:
+        at = int(error_B.argmax())
+        raise ValueError(
+            f"commit {int(replay.commit_SP[used_SP][at])} was made with logit "
+            f"{float(recorded_B[at]):.4f} and is replayed with {float(found_B[at]):.4f}: the trace "
+            f"is not this network's; load the checkpoint that generated it"
+        )
