@@ -17,7 +17,8 @@ part: all of it moves.
 
 Integrated gradients pass the bottleneck by: while nothing is overridden, the recomposed state is
 the hidden state, and the heads' detached inputs would break completeness. In a network without a
-residual, `LanguageModel.composed` carries the whole gradient.
+residual, `LanguageModel.composed` carries the whole gradient. Steering is constant along the path,
+and guidance a weighted sum of two logits: attribution holds under both.
 
 Shape suffixes used in this file:
     B target, a commit asked for   T position   S snapshot   P commit of a snapshot   G part
@@ -55,7 +56,7 @@ class InputAttribution:
     """Σ over parts of |Σ weights − effect of the part|: misses of parts do not cancel."""
 
     evaluations_B: Tensor
-    """int64: passes through the network, each with its gradient."""
+    """int64: points of the paths, each a pass with its gradient (two under guidance)."""
 
     reached_B: Tensor
     """bool: whether `missing` is within the tolerance; elsewhere the limit came first."""
@@ -77,7 +78,7 @@ def attribute(
         for place in (replay.commit_SP >= 0).nonzero().tolist():
             at = tuple(place)
             weight_T = torch.zeros(n_positions)
-            weight_T[: replay.ids_ST.shape[1]] = found.weight_SPT[at]
+            weight_T[: replay.inputs_ST.shape[1]] = found.weight_SPT[at]
             by_commit[int(replay.commit_SP[at])] = (
                 weight_T, found.logit_SP[at], found.gap_SP[at], found.missing_SP[at],
                 found.evaluations_S[at[0]], found.reached_SP[at],
@@ -95,7 +96,7 @@ def aggregate(found: InputAttribution, trace: Trace, *, scope: Scope, sign: Sign
     generated_T = torch.zeros(len(trace.ids_T), dtype=torch.bool)
     generated_T[trace.position_N] = True
     everywhere_T = torch.ones_like(generated_T)
-    inside_T = {"prompt": ~generated_T, "generated": generated_T, "all": everywhere_T}[scope]
+    inside_T = {"prompt": trace.given_T, "generated": generated_T, "all": everywhere_T}[scope]
     weight_BT = found.weight_BT * inside_T
     vote_BT = weight_BT / weight_BT.abs().sum(1, keepdim=True).clamp_min(1e-8)
     return (vote_BT.abs() if sign == "absolute" else vote_BT).mean(0)
@@ -121,7 +122,7 @@ def _integrated(lm: LanguageModel, replay: Replay, config: InputAttributionConfi
     member_SGT = _parts(replay.inputs_ST, config.n_parts)
     rows_S, n_parts = torch.arange(len(member_SGT)), member_SGT.shape[1]
     panels, most = config.panels
-    whole = slopes(lm, replay, rows_S, torch.ones(replay.ids_ST.shape), config.batch_sequences)
+    whole = slopes(lm, replay, rows_S, torch.ones(replay.inputs_ST.shape), config.batch_sequences)
     start = _along(lm, replay, rows_S, member_SGT, torch.arange(panels) / panels, config)
     ends_SGPT = (whole.slope_JPT[:, None] * member_SGT[:, :, None] + start.slope_SGXPT[:, :, 0]) / 2
     weight_SGPT = (ends_SGPT + start.slope_SGXPT[:, :, 1:].sum(2)) / panels

@@ -25,7 +25,7 @@ class InputAttributionConfig(Config):
     """Completeness error |Σ A − gap| / |gap| at which a target is done."""
 
     max_evaluations: PositiveInt = 64
-    """Most passes through the network, each with its gradient, for one target."""
+    """Most points of the paths of one target: each a pass with its gradient (two if guided)."""
 
     batch_sequences: PositiveInt = 32
     """Sequences that run together: memory grows with it, results do not change."""

@@ -4,6 +4,10 @@ A commit is replayed on the snapshot its group saw, up to the end of its block: 
 invisible to it. Only the rows of the head that name the committed tokens are used. Commits of one
 group share their snapshot, and so its forward pass.
 
+Steering adds to the states what it added then; that is constant, whatever the inputs. Under
+guidance a logit is (s + 1) c − s u, a weighted sum of two passes, and so is all that is linear in
+the logit; u has the same steering, and none of the given inputs.
+
 Shape suffixes used in this file:
     S snapshot   P commit of a snapshot   T position   D width   J pass: a snapshot, its inputs
     scaled from [MASK] (0) to what they are (1)   B commit asked for
@@ -16,6 +20,7 @@ import torch
 from torch import Tensor
 
 from model.language_model import LanguageModel
+from model.steering import turns
 from model.trace import Trace
 from model.transformer import NO_PAST, Injection
 
@@ -24,10 +29,20 @@ SAME_LOGIT = 1e-2
 
 
 @dataclass(frozen=True)
+class Branch:
+    """A pass of the network, and its share in the logit."""
+
+    share: float
+    ids_ST: Tensor
+
+
+@dataclass(frozen=True)
 class Replay:
     """Snapshots of one length, and the commits read off each of them."""
 
-    ids_ST: Tensor
+    branches: tuple[Branch, ...]
+    """The first sees all that any sees."""
+
     injection: Injection | None
     commit_SP: Tensor
     """int64: of the trace; −1 where a snapshot has fewer commits than others."""
@@ -39,7 +54,7 @@ class Replay:
     @property
     def inputs_ST(self) -> Tensor:
         """Positions that hold something: not [MASK]."""
-        return self.ids_ST != self.mask_id
+        return self.branches[0].ids_ST != self.mask_id
 
 
 @dataclass(frozen=True)
@@ -68,14 +83,33 @@ def replays(lm: LanguageModel, trace: Trace, commits: Sequence[int]) -> Iterator
 def _replay(trace: Trace, by_group: dict[int, list[int]]) -> Replay:
     most = max(map(len, by_group.values()))
     commit_SP = torch.tensor([mine + [-1] * (most - len(mine)) for mine in by_group.values()])
+    seen = [trace.snapshot(group) for group in by_group]
+    branches = [Branch(trace.guidance + 1, torch.stack([one.ids_T for one in seen]))]
+    if trace.guidance:
+        bare_ST = torch.stack([trace.without_prompt(one).ids_T for one in seen])
+        branches.append(Branch(-trace.guidance, bare_ST))
     return Replay(
-        ids_ST=torch.stack([trace.snapshot(group).ids_T for group in by_group]),
-        injection=None,
+        branches=tuple(branches),
+        injection=_injection(trace, list(by_group), branches[0].ids_ST),
         commit_SP=commit_SP,
         readout_SP=trace.readout_N[commit_SP],
         token_SP=trace.token_N[commit_SP],
         mask_id=trace.mask_id,
     )
+
+
+def _injection(trace: Trace, groups: list[int], ids_ST: Tensor) -> Injection | None:
+    """What steering added when each group was committed."""
+    if trace.steering is None:
+        return None
+    where_ST = torch.stack(
+        [
+            turns(ids_T == trace.mask_id, trace.readout_N, trace.group_N, group)
+            for group, ids_T in zip(groups, ids_ST, strict=True)
+        ]
+    )
+    written_S = torch.searchsorted(trace.group_N, torch.tensor(groups))
+    return trace.steering.injection(torch.zeros_like(written_S), where_ST, written_S)
 
 
 def slopes(
@@ -92,17 +126,22 @@ def slopes(
 
 
 def _slopes(lm: LanguageModel, replay: Replay, snapshot_J: Tensor, scale_JT: Tensor) -> Slopes:
-    mask_D, embedded_JTD = _embedded(lm, replay, snapshot_J)
-    # Interpolated from the nearer end, so that scale 1 is the input itself, to the last bit.
-    path_JTD = torch.lerp(mask_D, embedded_JTD, scale_JT[..., None]).requires_grad_()
-    logit_JP = _logits(lm, replay, snapshot_J, path_JTD)
-    step_JTD, n_commits, found = embedded_JTD - mask_D, logit_JP.shape[1], []
-    for at in range(n_commits):
-        (gradient_JTD,) = torch.autograd.grad(
-            logit_JP[:, at].sum(), path_JTD, retain_graph=at + 1 < n_commits
-        )
-        found.append((gradient_JTD * step_JTD).sum(-1))
-    return Slopes(logit_JP.detach(), torch.stack(found, dim=1))
+    n_commits = replay.commit_SP.shape[1]
+    logit_JP = torch.zeros(len(snapshot_J), n_commits)
+    slope_JPT = torch.zeros(len(snapshot_J), n_commits, scale_JT.shape[1])
+    for branch in replay.branches:
+        mask_D, embedded_JTD = _embedded(lm, replay.mask_id, branch.ids_ST[snapshot_J])
+        # Interpolated from the nearer end, so that scale 1 is the input itself, to the last bit.
+        path_JTD = torch.lerp(mask_D, embedded_JTD, scale_JT[..., None]).requires_grad_()
+        said_JP = _logits(lm, replay, snapshot_J, path_JTD)
+        logit_JP += branch.share * said_JP.detach()
+        step_JTD = branch.share * (embedded_JTD - mask_D)
+        for at in range(n_commits):
+            (gradient_JTD,) = torch.autograd.grad(
+                said_JP[:, at].sum(), path_JTD, retain_graph=at + 1 < n_commits
+            )
+            slope_JPT[:, at] += (gradient_JTD * step_JTD).sum(-1)
+    return Slopes(logit_JP, slope_JPT)
 
 
 @torch.no_grad()
@@ -116,17 +155,20 @@ def logits(
     found = []
     for start in range(0, len(snapshot_J), at_once):
         rows = snapshot_J[start : start + at_once]
-        mask_D, embedded_JTD = _embedded(lm, replay, rows)
         kept_JT1 = kept_JT[start : start + at_once, :, None]
-        changed_JTD = torch.where(kept_JT1, embedded_JTD, mask_D)
-        found.append(_logits(lm, replay, rows, changed_JTD))
+        logit_JP = torch.zeros(len(rows), replay.commit_SP.shape[1])
+        for branch in replay.branches:
+            mask_D, embedded_JTD = _embedded(lm, replay.mask_id, branch.ids_ST[rows])
+            changed_JTD = torch.where(kept_JT1, embedded_JTD, mask_D)
+            logit_JP += branch.share * _logits(lm, replay, rows, changed_JTD)
+        found.append(logit_JP)
     return torch.cat(found)
 
 
-def _embedded(lm: LanguageModel, replay: Replay, snapshot_J: Tensor) -> tuple[Tensor, Tensor]:
+def _embedded(lm: LanguageModel, mask_id: int, ids_JT: Tensor) -> tuple[Tensor, Tensor]:
     """[MASK] (1, 1, D) and the inputs (J, T, D), in float32."""
-    mask_D = lm.embedding.weight[replay.mask_id].detach().float()
-    return mask_D[None, None], lm.embedding(replay.ids_ST[snapshot_J]).detach().float()
+    mask_D = lm.embedding.weight[mask_id].detach().float()
+    return mask_D[None, None], lm.embedding(ids_JT).detach().float()
 
 
 def _logits(lm: LanguageModel, replay: Replay, snapshot_J: Tensor, embedded_JTD: Tensor) -> Tensor:
@@ -162,7 +204,7 @@ def _check(lm: LanguageModel, trace: Trace, commits: Sequence[int]) -> None:
 
 
 def _check_logits(lm: LanguageModel, trace: Trace, replay: Replay) -> None:
-    snapshots_S = torch.arange(len(replay.ids_ST))
+    snapshots_S = torch.arange(len(replay.inputs_ST))
     found_SP = logits(lm, replay, snapshots_S, replay.inputs_ST, at_once=8)
     used_SP = replay.commit_SP >= 0
     found_B, recorded_B = found_SP[used_SP], trace.logit_N[replay.commit_SP[used_SP]]

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from model.directions import ConceptRef
 from model.input_attribution import (
     InputAttribution,
     Scope,
@@ -15,13 +16,16 @@ from model.input_attribution import (
 )
 from model.input_attribution_config import InputAttributionConfig
 from model.language_model import LanguageModel
-from model.replay import replays, slopes
+from model.replay import logits, replays, slopes
 from model.sampling import generate
 from model.sampling_config import SamplingConfig
+from model.steering import Change, steering
+from model.topk import TopConcepts
 from model.trace import Trace
 from tests.model.explained import MASK, loud_network, some_prompts
 
 UNREACHABLE = 1e-12
+NO_CONCEPTS = TopConcepts(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(2, 0))
 
 
 def a_trace(lm: LanguageModel) -> Trace:
@@ -59,6 +63,8 @@ def a_linear_trace(lm: LanguageModel) -> Trace:
         token_N=torch.tensor([11, 20]), logit_N=lm.unembed(state_D)[[11, 20]].detach(),
         confidence_N=torch.ones(2), state_ND=state_D.repeat(2, 1),
         seen_N=torch.tensor([8, 8]), readout_N=torch.tensor([3, 2]),
+        given_T=torch.arange(8) < 2, steering=None, guidance=0.0, bare_ND=torch.zeros(2, 0),
+        known=NO_CONCEPTS, unknown=NO_CONCEPTS,
     )  # fmt: skip
 
 
@@ -98,7 +104,7 @@ def test_halving_panels_is_the_trapezoid_rule_of_the_last_count() -> None:
     lm = loud_network()
     trace = a_trace(lm)
     (replay,) = replays(lm, trace, [3])
-    scale_JT = torch.linspace(0, 1, 17)[:, None].expand(-1, replay.ids_ST.shape[1])
+    scale_JT = torch.linspace(0, 1, 17)[:, None].expand(-1, replay.inputs_ST.shape[1])
     slope_JT = slopes(lm, replay, torch.zeros(17).long(), scale_JT, 17).slope_JPT[:, 0]
     found = attribute(lm, trace, [3], exactly(16))
     by_hand_T = torch.trapezoid(slope_JT, dx=1 / 16, dim=0)
@@ -130,6 +136,70 @@ def test_replayed_logits_are_the_recorded_ones(attention: str) -> None:
     trace = a_trace(lm)
     found = attribute(lm, trace, range(trace.n_groups), exactly(1))
     torch.testing.assert_close(found.logit_B, trace.logit_N)
+
+
+def a_strange_trace(lm: LanguageModel, guidance: float) -> Trace:
+    """Steered for a while and throughout, several tokens a step, a blank filled."""
+    changes = [
+        Change((ConceptRef("known", 3),), 9.0, positions="generated", first_tokens=4, layers=0),
+        Change((ConceptRef("known", 5),), 4.0, "suppress", layers=1),
+    ]
+    config = SamplingConfig(n_new=9, guidance=guidance, threshold=0.1)
+    prompt_P = some_prompts(1, 6)[0]
+    if lm.config.backbone.attention == "block_causal":
+        prompt_P = prompt_P.index_fill(0, torch.tensor([3]), MASK)
+    return generate(lm, [prompt_P], config, steering=steering(lm, [changes]))[0]
+
+
+@pytest.mark.parametrize(
+    ("attention", "guidance"), [("block_causal", 0.0), ("block_causal", 1.5), ("causal", 0.0)]
+)
+def test_steered_and_guided_commits_are_replayed_and_add_up(
+    attention: str, guidance: float
+) -> None:
+    lm = loud_network(attention)
+    trace = a_strange_trace(lm, guidance)
+    n_commits = len(trace.token_N)
+    found = attribute(lm, trace, range(n_commits), exactly(1))
+    torch.testing.assert_close(found.logit_B, trace.logit_N, atol=1e-4, rtol=1e-5)
+    some = attribute(lm, trace, [0, n_commits - 1], exactly(256))
+    assert completeness_error(some.missing_B, some.gap_B) < 5e-3
+
+
+def test_guidance_weighs_the_attributions_of_both_passes() -> None:
+    lm = loud_network()
+    (guided,) = replays(lm, a_strange_trace(lm, 1.5), [1])
+    scale_1T = torch.full((1, guided.inputs_ST.shape[1]), 0.5)
+    zero = torch.zeros(1, dtype=torch.int64)
+    both = [slopes(lm, dataclasses.replace(guided, branches=(branch,)), zero, scale_1T, 1)
+            for branch in guided.branches]  # fmt: skip
+    together = slopes(lm, guided, zero, scale_1T, 1)
+    assert [branch.share for branch in guided.branches] == [2.5, -1.5]
+    torch.testing.assert_close(together.slope_JPT, both[0].slope_JPT + both[1].slope_JPT)
+    given_T = a_strange_trace(lm, 1.5).given_T
+    assert (both[1].slope_JPT[..., given_T[: scale_1T.shape[1]]] == 0).all()
+
+
+def test_commits_of_one_pass_share_it_and_keep_their_own_weights() -> None:
+    lm = loud_network()
+    trace = a_strange_trace(lm, 0.0)
+    group = int(trace.group_N.bincount().argmax())
+    mine = (trace.group_N == group).nonzero().squeeze(-1).tolist()
+    assert len(mine) > 1
+    together = attribute(lm, trace, mine, exactly(4))
+    alone = torch.cat([attribute(lm, trace, [one], exactly(4)).weight_BT for one in mine])
+    torch.testing.assert_close(together.weight_BT, alone)
+
+
+def test_an_input_left_out_is_the_mask() -> None:
+    lm = loud_network()
+    trace = a_trace(lm)
+    (replay,) = replays(lm, trace, [0])
+    kept_1T = replay.inputs_ST & (torch.arange(8) != 2)
+    ids_1T = replay.branches[0].ids_ST.index_fill(1, torch.tensor([2]), MASK)
+    found = logits(lm, replay, torch.tensor([0]), kept_1T, 1)
+    expected = lm(ids_1T)[0, trace.readout_N[0], trace.token_N[0]]
+    torch.testing.assert_close(found[0, 0], expected)
 
 
 def test_a_target_is_attributed_the_same_whatever_shares_its_batch() -> None:
