@@ -1,4 +1,4 @@
-"""Nearest neighbours and clusters of unit vectors: the one home of FAISS (paper §6.1.3, B.1).
+"""Nearest neighbours and clusters of unit vectors: the home of FAISS (paper §6.1.3, B.1).
 
 Similarity is the inner product of unit vectors, the cosine, everywhere. All work runs on one
 thread: the same vectors and the same seed then give the same bytes, whatever the machine does.
@@ -6,6 +6,8 @@ thread: the same vectors and the same seed then give the same bytes, whatever th
     kmeans     spherical clusters            atlas: tags -> concepts
     build      an index chosen by its size   index: chunks of the training split
     search     the nearest rows              attribution; `recall` compares with exact search
+
+Large indexes are built in shards (`components/nearest_shards.py`).
 
 Shape suffixes: N rows of a table   Q queries   K clusters or neighbours   D width of a vector
 """
@@ -18,6 +20,8 @@ from pathlib import Path
 import faiss
 import numpy as np
 from numpy.typing import NDArray
+
+from components.nearest_rows import RefineRows
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -38,7 +42,7 @@ def kmeans(
     n_fitted = min(n, points_per_centroid * k)
     rows = np.random.default_rng(seed).choice(n, size=n_fitted, replace=False)
     fitted_ND = unit(vectors_ND if n_fitted == n else vectors_ND[np.sort(rows)])
-    with _one_thread():
+    with one_thread():
         clustering = faiss.Kmeans(
             fitted_ND.shape[1],
             k,
@@ -72,7 +76,7 @@ def build(vectors_ND: Floats, exact_up_to: int, least_recall: float, seed: int) 
     if n <= exact_up_to:
         return VectorIndex(exact(vectors_ND), "Flat")
     n_lists = max(1, min(round(4 * n**0.5), n // 39))
-    with _one_thread():
+    with one_thread():
         lists = faiss.IndexIVFFlat(
             faiss.IndexFlatIP(width), width, n_lists, faiss.METRIC_INNER_PRODUCT
         )
@@ -90,9 +94,21 @@ def build(vectors_ND: Floats, exact_up_to: int, least_recall: float, seed: int) 
     return index
 
 
+class CorruptIndexError(ValueError):
+    """A file that FAISS cannot read as an index."""
+
+
 def load(path: Path, kind: str) -> "VectorIndex":
     """An index written by `VectorIndex.save`; its settings of search travel in the file."""
-    return VectorIndex(faiss.read_index(str(path)), kind)
+    try:
+        table = faiss.read_index(str(path))
+    except RuntimeError as error:
+        said = str(error).splitlines()[0][-200:]
+        raise CorruptIndexError(
+            f"{path} ({path.stat().st_size if path.exists() else 0} bytes) cannot be read as an "
+            f"index: {said}. Build it again"
+        ) from error
+    return VectorIndex(table, kind)
 
 
 @dataclass(frozen=True)
@@ -109,6 +125,8 @@ class VectorIndex:
 
     table: faiss.Index
     kind: str
+    rows: RefineRows | None = None
+    """Rows that put what the codes propose in order; None where the table holds whole rows."""
 
     @property
     def n(self) -> int:
@@ -121,13 +139,24 @@ class VectorIndex:
     def search(self, queries_QD: Floats, k: int) -> Neighbours:
         """The k most similar rows of every query, best first."""
         queries_QD = unit(queries_QD)
+        if k < 1:
+            raise ValueError(f"k is {k}; ask for at least one neighbour")
         if queries_QD.shape[1] != self.width:
             raise ValueError(
                 f"queries are {queries_QD.shape[1]} wide but the index holds vectors of width "
                 f"{self.width}; encode them with the encoder the index was built with"
             )
-        with _one_thread():
-            cosine_QK, rows_QK = self.table.search(queries_QD, k)
+        broken_Q = ~np.isfinite(queries_QD).all(axis=1)
+        if broken_Q.any():
+            raise ValueError(
+                f"query {int(broken_Q.argmax())} of {len(queries_QD)} holds NaN or infinity; look "
+                f"at the weights of what made it"
+            )
+        n_found = k if self.rows is None else max(k, min(self.n, self.rows.n_candidates))
+        with one_thread():
+            cosine_QK, rows_QK = self.table.search(queries_QD, n_found)
+        if self.rows is not None:
+            cosine_QK, rows_QK = self.rows.best(queries_QD, rows_QK, k)
         return Neighbours(cosine_QK, rows_QK)
 
     def save(self, path: Path) -> None:
@@ -160,7 +189,8 @@ def exact(vectors_ND: Floats) -> faiss.Index:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """FAISS on one thread within the block; what it sums is then summed in one order."""
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:

@@ -72,3 +72,18 @@ def test_queries_of_another_encoder_are_refused() -> None:
     index = nearest.build(some_vectors(4, 6), exact_up_to=9, least_recall=1.0, seed=0)
     with pytest.raises(ValueError, match=r"queries are 5 wide .* width 6"):
         index.search(some_vectors(1, 5), 1)
+
+
+def test_a_query_that_is_not_a_number_is_refused_by_its_row() -> None:
+    index = nearest.build(some_vectors(4, 6), exact_up_to=9, least_recall=1.0, seed=0)
+    queries_QD = some_vectors(3, 6)
+    queries_QD[1, 2] = np.nan
+    with pytest.raises(ValueError, match="query 1 of 3 holds NaN"):
+        index.search(queries_QD, 1)
+
+
+def test_more_neighbours_than_rows_are_filled_up_with_no_row() -> None:
+    index = nearest.build(some_vectors(2, 6), exact_up_to=9, least_recall=1.0, seed=0)
+    assert (index.search(some_vectors(1, 6), 5).rows_QK[0, 2:] == -1).all()
+    with pytest.raises(ValueError, match="k is 0"):
+        index.search(some_vectors(1, 6), 0)
