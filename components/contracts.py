@@ -110,10 +110,12 @@ CURVE = Contract(
 )  # fmt: skip
 SCORES = Contract("Scores", "1.0.0", "evaluate", None, ("scores.json",))
 SCALING_FIT = Contract("ScalingFit", "1.0.0", "fit", None, ("fit.json", "points.csv", "curve.png"))
+_PLACE = [("chunk_id", _I64), ("doc_id", _STR), ("start", _I32), ("end", _I32)]
 INDEX = Contract(
-    "Index", "1.0.0", "build",
+    "Index", "1.1.0", "build",
     _columns(
-        row=_I64, chunk_id=_I64, doc_id=_STR, **_PROVENANCE, start=_I32, end=_I32, text=_STR
+        row=_I64, chunk_id=_I64, doc_id=_STR, **_PROVENANCE, start=_I32, end=_I32, text=_STR,
+        n_places=_I32, places=pa.list_(pa.struct(_PLACE)),
     ),
     ("index.faiss", "index.json", "transducer.safetensors"),
 )  # fmt: skip

@@ -61,19 +61,46 @@ class TransducerFacts(Config):
 
     n_parameters: PositiveInt
     n_fitted: PositiveInt
-    cosine_fitted: Measured
     cosine_held_out: Measured
     cosine_held_out_masked: Measured
     recall_held_back: Recall
+    """By mean states over a chunk's tokens, as they are."""
+
     recall_held_back_masked: Recall
+    """By mean states over masked tokens, from which generation commits."""
 
 
 class SearchFacts(Config):
-    """The index as written and read again, against exact search."""
+    """The index as written and read again, against exact search, for texts it does not hold."""
 
-    exact_at_10: float
-    self_at_1: float
-    n_queries: PositiveInt
+    true_neighbours: Recall
+    """Of the first 1, 10 and 100 true neighbours, the share among as many found."""
+
+    self_at_1: Measured
+    """Rows that find themselves first, or a row that no cosine tells from them."""
+
+    lists_probed: PositiveInt
+    n_candidates: PositiveInt
+    table_bytes: PositiveInt
+    """Codes, lists and centroids: what a search scans."""
+
+    refine_bytes: NonNegativeInt
+    """Whole rows beside the codes, of which a search reads `n_candidates`."""
+
+
+class VerbatimFacts(Config):
+    """How often a chunk of the index is found by itself."""
+
+    by_text: Recall
+    by_half: Recall
+    """By the middle half of its text."""
+
+    by_tokens: Recall | None
+    """BM25 over the network's tokens, for the chunks of `recall_held_back`; None where the rows
+    are too many for it."""
+
+    by_visible_tokens: Recall | None
+    """The same with the tokens that are left where the state is over masked ones."""
 
 
 class IndexFacts(Config):
@@ -82,6 +109,12 @@ class IndexFacts(Config):
     dim: PositiveInt
     metric: Literal["cosine"] = "cosine"
     n: PositiveInt
+    n_chunks: PositiveInt
+    """Training chunks; those of one text share a row."""
+
+    n_measured: PositiveInt
+    """Rows there were when all this was measured; later ones were added."""
+
     kind: str
     """FAISS's own name for the layout."""
 
@@ -89,7 +122,8 @@ class IndexFacts(Config):
     checkpoint_digest: str
     transducer_digest: str
     encoder: EncoderFacts
-    recall: SearchFacts
+    search: SearchFacts
+    verbatim: VerbatimFacts
     transducer: TransducerFacts
     random_states: Spread
     """Cosines of held-out chunks' states, carried over, with rows drawn at random."""

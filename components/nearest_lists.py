@@ -27,6 +27,7 @@ from components.nearest_rows import RefineRows
 
 TABLE_FILE, LISTS_FILE, LENGTHS_FILE = "index.faiss", "lists.bin", "lists.npy"
 ROWS_FILE = "rows.npy"
+FILES = (TABLE_FILE, LISTS_FILE, LENGTHS_FILE, ROWS_FILE)
 _NUMBER_BYTES = 8
 
 
@@ -44,6 +45,12 @@ def open_index(folder: Path, kind: str, n_candidates: int) -> VectorIndex:
                 f"{table.ntotal}: they belong to different indexes. Build it again"
             )
     return VectorIndex(table, kind, rows)
+
+
+def n_probed(index: VectorIndex) -> int:
+    """Lists that a search reads; 1 where the whole index is one."""
+    lists = faiss.try_extract_index_ivf(index.table)
+    return 1 if lists is None else int(lists.nprobe)
 
 
 def write(table: faiss.Index, path: Path) -> Path:

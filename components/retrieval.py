@@ -19,19 +19,28 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from components import contracts, embedding, nearest
+from components import contracts, embedding, manifests, nearest_lists
 from components.contracts import ContractError
 from components.embedding import Embedder
-from components.index_facts import IndexFacts, Spread
+from components.index_facts import EncoderFacts, IndexFacts, Spread
 from components.manifests import digest_of
-from components.nearest import Floats, VectorIndex
+from components.nearest import CorruptIndexError, Floats, VectorIndex
 from model import transducer as transducers
 from model.transducer import Transducer
 
-_WIDER = 4
-"""Rows fetched for each row wanted, so that duplicates can be dropped."""
+FACTS_FILE, TRANSDUCER_FILE = "index.json", "transducer.safetensors"
+_READ_WHOLE_BYTES = 2**30
+"""Files above are compared by size alone when an index is opened: they are mapped, not read."""
 
-FACTS_FILE, TABLE_FILE, TRANSDUCER_FILE = "index.json", "index.faiss", "transducer.safetensors"
+
+@dataclass(frozen=True)
+class Place:
+    """Where a text stands: characters of a document, half-open."""
+
+    chunk_id: int
+    doc_id: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,10 @@ class Source:
     end: int
     """Characters of the document, half-open."""
 
+    n_places: int
+    places: tuple[Place, ...]
+    """Everywhere this text stands in the training split, this place first."""
+
     cosine: float
     percentile: float
     """Share of random pairs that are less alike, in [0, 1]: what the cosine means here."""
@@ -65,7 +78,7 @@ class Retriever:
     """What was measured when it was built."""
 
     def find(self, state_QD: Tensor, k: int) -> list[list[Source]]:
-        """The k most similar chunks of each mean state; a text that occurs twice counts once."""
+        """The k most similar chunks of each mean state; a text that occurs twice is one."""
         with torch.no_grad():
             vector_QE = self.transducer(state_QD).numpy()
         return self._sources(vector_QE, k, self.facts.random_states)
@@ -77,47 +90,55 @@ class Retriever:
     @cached_property
     def encoder(self) -> Embedder:
         """Loaded when a text is first asked for. Refuses one that is not the index's own."""
-        wanted = self.facts.encoder
-        encoder = embedding.load(wanted.name)
-        if encoder.digest != wanted.digest:
-            raise ContractError(
-                f"the encoder {wanted.name} is {encoder.digest[:12]}… here, but the index holds "
-                f"vectors of {wanted.digest[:12]}…: they cannot be compared. Install the encoder "
-                f"of that digest, or run `clearstory rerun --from {contracts.VECTORS.written_by}`."
-            )
-        return encoder
+        return encoder_of(self.facts.encoder)
 
     def _sources(self, vector_QE: Floats, k: int, random: Spread) -> list[list[Source]]:
         if k < 1:
             raise ValueError(f"k is {k}; ask for at least one source")
-        found = self.index.search(vector_QE, min(self.index.n, _WIDER * k))
+        found = self.index.search(vector_QE, min(self.index.n, k))
         return [
-            self._distinct(rows, cosines, k, random)
+            [
+                self._source(row, cosine, random)
+                for row, cosine in zip(rows, cosines, strict=True)
+                if row >= 0
+            ]
             for rows, cosines in zip(found.rows_QK.tolist(), found.cosine_QK.tolist(), strict=True)
         ]
-
-    def _distinct(
-        self, rows: list[int], cosines: list[float], k: int, random: Spread
-    ) -> list[Source]:
-        sources: dict[str, Source] = {}
-        for row, cosine in zip(rows, cosines, strict=True):
-            if row >= 0 and len(sources) < k:
-                source = self._source(row, cosine, random)
-                sources.setdefault(" ".join(source.text.split()), source)
-        return list(sources.values())
 
     def _source(self, row: int, cosine: float, random: Spread) -> Source:
         (found,) = self.rows.slice(row, 1).to_pylist()
         return Source(
-            found["chunk_id"], found["doc_id"], found["source"], found["domain"],
-            found["licence"], found["title"], found["text"], found["start"], found["end"], cosine,
-            random.share_below(cosine),
-        )  # fmt: skip
+            chunk_id=found["chunk_id"],
+            doc_id=found["doc_id"],
+            source=found["source"],
+            domain=found["domain"],
+            licence=found["licence"],
+            title=found["title"],
+            text=found["text"],
+            start=found["start"],
+            end=found["end"],
+            n_places=found["n_places"],
+            places=tuple(Place(**place) for place in found["places"]),
+            cosine=cosine,
+            percentile=random.share_below(cosine),
+        )
+
+
+def encoder_of(wanted: EncoderFacts) -> Embedder:
+    """The encoder of an index. Refuses one of that name with other weights."""
+    encoder = embedding.load(wanted.name)
+    if encoder.digest != wanted.digest:
+        raise ContractError(
+            f"the encoder {wanted.name} is {encoder.digest[:12]}… here, but the index holds "
+            f"vectors of {wanted.digest[:12]}…: they cannot be compared. Install the encoder "
+            f"of that digest, or run `clearstory rerun --from {contracts.VECTORS.written_by}`."
+        )
+    return encoder
 
 
 def open_index(index: Path, checkpoint: Path) -> Retriever:
-    """Open an index for a checkpoint. Refuses one that was built for another."""
-    contracts.verify(index, contracts.INDEX)
+    """Open an index for a checkpoint. Refuses one that was built for another, and broken files."""
+    _verify(index)
     facts = _facts(index)
     digest = contracts.verify(checkpoint, contracts.CHECKPOINT).digest
     if facts.checkpoint_digest != digest:
@@ -132,10 +153,30 @@ def open_index(index: Path, checkpoint: Path) -> Retriever:
             f"{index} was measured with the transducer {facts.transducer_digest[:12]}…, but holds "
             f"{transducer_digest[:12]}…. {contracts.again(contracts.INDEX)}"
         )
-    table = nearest.load(index / TABLE_FILE, facts.kind)
-    rows = pq.read_table(index / contracts.ROWS_FILE)
-    assert table.n == rows.num_rows, f"{table.n} vectors but {rows.num_rows} rows in {index}"
+    try:
+        table = nearest_lists.open_index(index, facts.kind, facts.search.n_candidates)
+    except CorruptIndexError as error:
+        raise ContractError(f"{error}. {contracts.again(contracts.INDEX)}") from error
+    rows = pq.read_table(index / contracts.ROWS_FILE, memory_map=True)
+    if not table.n == rows.num_rows == facts.n:
+        raise ContractError(
+            f"{index} has {table.n} vectors, {rows.num_rows} rows and facts of {facts.n}. "
+            f"{contracts.again(contracts.INDEX)}"
+        )
     return Retriever(table, transducers.load(index / TRANSDUCER_FILE), rows, facts)
+
+
+def _verify(index: Path) -> None:
+    manifest = contracts.manifest_of(index)
+    contracts.check_kind(manifest, contracts.INDEX, str(index))
+    contracts.check_whole(manifest, contracts.INDEX, str(index))
+    again = contracts.again(contracts.INDEX)
+    for name, expected in manifest.files.items():
+        path = index / name
+        n_bytes = path.stat().st_size if path.is_file() else 0
+        manifests.check_size(str(path), n_bytes, expected, again)
+        if expected.bytes <= _READ_WHOLE_BYTES:
+            manifests.check_digest(str(path), digest_of(path), expected, again)
 
 
 def _facts(index: Path) -> IndexFacts:

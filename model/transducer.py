@@ -4,10 +4,13 @@ A chunk the network wrote has no vector in the index's space until its text is e
 only what was said. The transducer maps the mean recomposed state of a chunk's tokens to the vector
 the encoder gives the chunk's text, so that retrieval starts from what the network represented.
 
-    LayerNorm -> Linear -> GELU -> Linear -> GELU -> Linear -> unit length
+    whitening -> Linear -> GELU -> Linear -> GELU -> Linear -> unit length
 
-Fitted on 1 − cosine, plus a small contrastive term: the first alone is content with the mean of
-all chunks, which retrieves nothing in particular.
+Mean states of chunks lie close together: what they share is large and what tells them apart is
+small. Whitening, fixed by the states that are fitted on, makes all directions equally large.
+
+Fitted on 1 − cosine, plus a contrastive term: the first alone is content with the mean of all
+chunks, which retrieves nothing in particular.
 
 Shape suffixes: N pairs, or anything flat   D width of a state   F hidden width
     E width of the encoder's vectors   B batch   T position   C chunk of a batch
@@ -22,6 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 TEMPERATURE = 0.05
+FLOOR = 1e-3  # of the mean variance: directions with less are noise, not to be blown up
 SAME = 0.999  # above this cosine two targets are one text, not a negative of each other
 
 
@@ -42,13 +46,17 @@ class Transducer(nn.Module):
 
     def __init__(self, width: int, hidden_width: int, encoder_width: int) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.mean_D: Tensor
+        self.whiten_DD: Tensor
+        self.register_buffer("mean_D", torch.zeros(width))
+        self.register_buffer("whiten_DD", torch.eye(width))
         self.into = nn.Linear(width, hidden_width)
         self.between = nn.Linear(hidden_width, hidden_width)
         self.out = nn.Linear(hidden_width, encoder_width)
 
     def forward(self, state_ND: Tensor) -> Tensor:
-        hidden_NF = functional.gelu(self.into(self.norm(state_ND)))
+        white_ND = (state_ND - self.mean_D) @ self.whiten_DD
+        hidden_NF = functional.gelu(self.into(white_ND))
         hidden_NF = functional.gelu(self.between(hidden_NF))
         return functional.normalize(self.out(hidden_NF), dim=-1)
 
@@ -60,6 +68,8 @@ def fit(state_ND: Tensor, vector_NE: Tensor, how: Fit) -> Transducer:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(how.seed)
         transducer = Transducer(state_ND.shape[1], how.hidden_width, vector_NE.shape[1])
+        transducer.mean_D.copy_(state_ND.mean(0))
+        transducer.whiten_DD.copy_(whitening(state_ND))
         optimiser = torch.optim.AdamW(transducer.parameters(), lr=how.lr)
         falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, how.n_steps)
         for _ in range(how.n_steps):
@@ -70,6 +80,15 @@ def fit(state_ND: Tensor, vector_NE: Tensor, how: Fit) -> Transducer:
             optimiser.step()
             falling.step()
     return transducer.eval()
+
+
+def whitening(state_ND: Tensor) -> Tensor:
+    """The symmetric matrix after which the states' directions all vary as much."""
+    centred_ND = (state_ND - state_ND.mean(0)).double()
+    variance_D, directions_DD = torch.linalg.eigh(centred_ND.T @ centred_ND / len(state_ND))
+    floor = (FLOOR * variance_D.mean()).clamp_min(torch.finfo(torch.float32).tiny)
+    scaled_DD = directions_DD / (variance_D.clamp_min(0) + floor).sqrt()
+    return (scaled_DD @ directions_DD.T).float()
 
 
 def mean_states(state_BTD: Tensor, chunk_BT: Tensor, n_chunks: int) -> Tensor:

@@ -51,3 +51,13 @@ def test_a_saved_transducer_answers_as_before(tmp_path: Path) -> None:
 def test_states_without_vectors_are_refused() -> None:
     with pytest.raises(ValueError, match="3 states for 2 vectors"):
         transducer.fit(torch.zeros(3, 6), torch.zeros(2, 5), HOW)
+
+
+def test_whitened_states_vary_as_much_in_every_direction() -> None:
+    state_ND, _ = some_pairs(500)
+    squeezed_ND = state_ND * torch.tensor([100.0, 1.0, 0.5, 0.5, 0.4, 3.0]) + 7.0
+    white_ND = (squeezed_ND - squeezed_ND.mean(0)) @ transducer.whitening(squeezed_ND * 1e3) * 1e3
+    variance_D = white_ND.var(0)
+    assert variance_D[0] == pytest.approx(1.0, abs=0.02)
+    assert variance_D[2] < 0.2  # far below the floor: noise stays small
+    assert torch.isfinite(transducer.whitening(torch.ones(4, 3))).all()

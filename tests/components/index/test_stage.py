@@ -1,6 +1,5 @@
 """The index holds training chunks and nothing else, finds them, and knows whose states it reads."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +9,17 @@ from components import contracts, retrieval
 from components.contracts import ContractError
 from components.index.config import BuildConfig
 from components.index.stage import build
-from components.index.states import chunk_states
+from components.index.states import StateReader
+from components.index_facts import IndexFacts
+from components.nearest_config import LayoutConfig
 from components.tokens import TokenStream
 from model import checkpoint as checkpoints
 from tests.components.explained_run import Run, write_checkpoint, write_run
 
 CONFIG = BuildConfig(
-    length=64, n_fitted=50, n_held_back=10, n_held_out=8, hidden_width=32, n_steps=150,
-    batch_pairs=32, lr=3e-3, batch_sequences=4, recall_queries=20,
+    length=64, n_fitted=100, n_held_back=10, n_held_out=8, hidden_width=32, n_steps=150,
+    batch_pairs=32, lr=3e-3, batch_sequences=4, n_verbatim=18,
+    layout=LayoutConfig(recall_queries=20),
 )  # fmt: skip
 
 
@@ -49,21 +51,37 @@ def test_rows_are_the_training_chunks_with_their_text_and_source(run: Run, index
         assert (row["source"], row["licence"]) == ("made-up", "CC0-1.0")
 
 
+def facts_of(index: Path) -> IndexFacts:
+    return IndexFacts.model_validate_json((index / "index.json").read_bytes())
+
+
 def test_a_reloaded_index_finds_every_vector_first_and_all_true_neighbours(index: Path) -> None:
-    facts = contracts.json_file(index, "index.json")
-    assert facts["recall"] == {"exact_at_10": 1.0, "self_at_1": 1.0, "n_queries": 20}
-    assert facts["n"] == 72
+    facts = facts_of(index)
+    assert facts.search.self_at_1.value == facts.search.true_neighbours.at_100.value == 1.0
+    assert (facts.search.true_neighbours.at_10.n, facts.n, facts.n_chunks) == (20, 72, 72)
+    assert "not influence" in facts.claims
 
 
 def test_inverted_lists_replace_exact_search_where_there_are_many(run: Run, tmp_path: Path) -> None:
-    config = CONFIG.model_copy(update={"exact_up_to": 40, "least_recall": 0.9})
-    facts = contracts.json_file(built(run, tmp_path / "index", config), "index.json")
-    assert facts["kind"] == "IVF1,Flat"
+    layout = CONFIG.layout.model_copy(update={"exact_up_to": 40, "least_recall": 0.9})
+    config = CONFIG.model_copy(update={"layout": layout})
+    assert facts_of(built(run, tmp_path / "index", config)).kind == "IVF1,Flat"
+
+
+def test_chunks_are_found_by_their_own_text_and_tokens(index: Path) -> None:
+    verbatim = facts_of(index).verbatim
+    assert verbatim.by_text.at_1.value == 1.0
+    assert verbatim.by_half.at_10.value > 0.5
+    assert verbatim.by_tokens is not None
+    assert verbatim.by_tokens.at_1.value >= 0.8  # some are made of the same words
+    assert verbatim.by_visible_tokens is not None
+    assert verbatim.by_visible_tokens.at_1.value <= verbatim.by_tokens.at_1.value
 
 
 def test_states_of_chunks_lead_to_those_chunks(run: Run, index: Path) -> None:
     lm, stream = checkpoints.load(run.checkpoint), TokenStream(run.tokens)
-    states = chunk_states(lm, stream, "train", 40, CONFIG)
+    reader = StateReader(lm, stream, CONFIG)
+    states, _ = reader.whole_chunks("train", reader.windows("train"), 40)
     found = retrieval.open_index(index, run.checkpoint).find(states.clean_ND, k=3)
     hits = [
         chunk_id in [source.chunk_id for source in sources]
@@ -73,17 +91,40 @@ def test_states_of_chunks_lead_to_those_chunks(run: Run, index: Path) -> None:
 
 
 def test_quality_of_the_transducer_is_measured_on_chunks_it_never_saw(index: Path) -> None:
-    measured = json.loads((index / "index.json").read_text())["transducer"]
-    assert measured["recall_held_back"]["at_10"]["n"] == 10
-    assert measured["recall_held_back"]["chance_at_1"] == 1 / 72
-    assert measured["cosine_held_out"]["n"] == 8
-    assert measured["cosine_held_out"]["low"] <= measured["cosine_held_out"]["value"]
+    measured = facts_of(index).transducer
+    assert (measured.recall_held_back.at_10.n, measured.cosine_held_out.n) == (10, 8)
+    assert measured.recall_held_back.chance_at_1 == 1 / 72
+    assert measured.cosine_held_out.low <= measured.cosine_held_out.value
+
+
+def test_the_masked_state_is_of_tokens_that_were_not_to_be_seen(run: Run) -> None:
+    reader = StateReader(checkpoints.load(run.checkpoint), TokenStream(run.tokens), CONFIG)
+    states, _ = reader.whole_chunks("train", reader.windows("train"), 30)
+    shares = [
+        len(visible) / len(ids)
+        for visible, ids in zip(states.visible_ids, states.ids, strict=True)
+    ]
+    assert 0.3 < np.mean(shares) < 0.7
+    assert max(shares) < 1.0
+    assert not np.allclose(states.clean_ND, states.masked_ND, atol=0.1)
+
+
+def test_states_are_learned_from_of_chunks_that_are_half_inside(run: Run) -> None:
+    lm, stream = checkpoints.load(run.checkpoint), TokenStream(run.tokens)
+    reader = StateReader(lm, stream, CONFIG.model_copy(update={"length": 48}))
+    windows = reader.windows("train")
+    whole, _ = reader.whole_chunks("train", windows, 1000)
+    pairs = reader.pairs(windows, 1000)
+    assert set(pairs.chunk_id_N.tolist()) > set(whole.chunk_id_N.tolist())
+    assert len(reader.pairs(windows, 7).state_ND) == 7
 
 
 def test_a_chunk_that_a_window_cuts_has_no_state(run: Run) -> None:
     lm, stream = checkpoints.load(run.checkpoint), TokenStream(run.tokens)
     config = CONFIG.model_copy(update={"length": 48})
-    states = chunk_states(lm, stream, "train", 1000, config)
+    reader = StateReader(lm, stream, config)
+    states, n_read = reader.whole_chunks("train", reader.windows("train"), 1000)
+    assert n_read == stream.n_windows("train", 48)
     start, spans = stream.bounds["train"][0], stream.spans
     for row in np.flatnonzero(np.isin(spans.chunk_id, states.chunk_id_N)):
         first, last = spans.token_start[row] - start, spans.token_end[row] - 1 - start
