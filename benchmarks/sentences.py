@@ -35,8 +35,8 @@ _WORD = re.compile(r"[A-Za-z]{2,}")
 _ROFF = re.compile(r"^[.'].*$|\\[-fB&(][A-Z]?", re.M)
 
 
-def sentences(folder: Path, n: int) -> list[str]:
-    """Up to `n` distinct sentences of the packages in `folder`, from every file in turn."""
+def sentences(folder: Path) -> list[str]:
+    """The distinct sentences of the packages in `folder`, file by file."""
     found: dict[str, str] = {}
     for text in _texts(folder):
         for cut in _END.split(text):
@@ -44,9 +44,7 @@ def sentences(folder: Path, n: int) -> list[str]:
             fits = LEAST_CHARS <= len(sentence) <= MOST_CHARS
             if fits and len(_WORD.findall(sentence)) >= LEAST_WORDS:
                 found.setdefault(sentence.casefold(), sentence)
-        if len(found) >= n:
-            break
-    return list(found.values())[:n]
+    return list(found.values())
 
 
 def download(folder: Path) -> None:
@@ -85,4 +83,4 @@ def _read(path: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     download(Path(sys.argv[1]))
-    print(f"{len(sentences(Path(sys.argv[1]), 10_000_000)):,} sentences")
+    print(f"{len(sentences(Path(sys.argv[1]))):,} sentences")

@@ -53,7 +53,7 @@ class LayoutConfig(Config):
     refine: Literal["float16", "int8"] = "float16"
     """Rows beside the codes, memory-mapped: 2 bytes or 1 for each dimension."""
 
-    n_candidates: PositiveInt = 400
+    n_candidates: PositiveInt = 1_000
     """Rows that codes propose; exact cosines order them."""
 
     least_recall: Annotated[float, Field(gt=0.0, le=1.0)] = 0.97
