@@ -12,7 +12,7 @@ _ENVIRONMENT = {
 """The server starts in seconds without its job runner, and calls nobody."""
 
 
-def require_free(host: str, port: int) -> None:
+def require_free(host: str, port: int, command: str = "ui") -> None:
     """Raise ValueError, with a port to try, where another program has this one."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -21,7 +21,7 @@ def require_free(host: str, port: int) -> None:
         except OSError as error:
             raise ValueError(
                 f"Port {port} on {host} cannot be used ({error.strerror}); another program has it. "
-                f"Try: clearstory ui --port {port + 1}"
+                f"Try: clearstory {command} --port {port + 1}"
             ) from error
 
 

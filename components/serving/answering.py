@@ -70,14 +70,16 @@ async def lines(
 
     Whoever stops reading gives the job up.
     """
-    ends, why = asyncio.get_running_loop().time() + seconds, "client_left"
+    ends, why, told = asyncio.get_running_loop().time() + seconds, "client_left", ""
     try:
         while True:
             left = max(0.0, ends - asyncio.get_running_loop().time())
             text = await asyncio.wait_for(answer.blocks.get(), left)
             if text is None:
                 break
-            yield _line({"event": "block", "text": text})
+            if text != told:
+                yield _line({"event": "block", "text": text})
+            told = text
         yield await finished(_result(answer.job))
     except TimeoutError:
         why = "timeout"

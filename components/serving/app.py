@@ -47,6 +47,7 @@ class Application:
 
     asgi: ASGIApp
     desk: Desk
+    metrics: Metrics
 
 
 def application(opened: Opened, config: ServeConfig) -> Application:
@@ -77,7 +78,7 @@ def application(opened: Opened, config: ServeConfig) -> Application:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _failed)
     guarded = Guarded(app, config, token, lambda: desk.is_draining)
-    return Application(Measured(guarded, metrics), desk)
+    return Application(Measured(guarded, metrics), desk, metrics)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -8,8 +8,11 @@ from collections.abc import Hashable, Sequence
 
 from components.explaining.explanation import explain
 from components.explaining.opened import Opened
+from components.explaining.page import explanation_page
 from components.explaining.requests import GenerateRequest
+from components.explaining.schema import Explanation, Steered
 from components.explaining.steered import steer
+from components.explaining.steered_page import steered_page
 from components.explaining.writing import generate
 from components.serving.queueing import Job
 from components.serving.schema import Answer, Asked, ExplainRequest, Loaded, SteerRequest
@@ -29,11 +32,16 @@ def work(opened: Opened, jobs: Sequence[Job]) -> Sequence[Answer]:
 
     first = jobs[0].request
     if isinstance(first, ExplainRequest):
-        return [explain(opened, first.request, first.options)]
+        return [explain(opened, first.request, first.options, heard)]
     if isinstance(first, SteerRequest):
-        return [steer(opened, first.request, first.wishes, first.options)]
+        return [steer(opened, first.request, first.wishes, first.options, heard)]
     requests = [job.request for job in jobs if isinstance(job.request, GenerateRequest)]
     return generate(opened, requests, heard)
+
+
+def page_of(answer: Explanation | Steered) -> str:
+    """An answer as a page that opens from a folder."""
+    return explanation_page(answer) if isinstance(answer, Explanation) else steered_page(answer)
 
 
 def loaded(opened: Opened) -> Loaded:

@@ -14,9 +14,9 @@ from components.explaining.schema import Explanation, Generation, Steered
 from components.serving import limits
 from components.serving.answering import answered, lines, streamed
 from components.serving.config import ServeConfig
-from components.serving.keeping import ANSWER, Shelf
+from components.serving.keeping import ANSWER, PAGE, Shelf
 from components.serving.metrics import Metrics
-from components.serving.network import loaded
+from components.serving.network import loaded, page_of
 from components.serving.problems import Problem, RefusedError
 from components.serving.queueing import Desk
 from components.serving.schema import (
@@ -147,7 +147,8 @@ async def _finished(answer: Answer, office: Office) -> tuple[bytes, str]:
     office.metrics.tokens.inc(_n_generated(answer))
     if office.shelf is None or isinstance(answer, Generation):
         return text, ""
-    return text, await asyncio.to_thread(office.shelf.keep, {ANSWER: text})
+    files = {ANSWER: text, PAGE: page_of(answer).encode()}
+    return text, await asyncio.to_thread(office.shelf.keep, files)
 
 
 def _last_line(office: Office) -> Callable[[Answer], Awaitable[bytes]]:

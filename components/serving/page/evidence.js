@@ -39,7 +39,7 @@ function concepts(explanation, chunk, wish) {
   return [
     quoted(chunk),
     stacked(chunk.shares),
-    make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))),
+    make("div", { class: "scroll" }, make("table", { class: "stack" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))),
     make(
       "p",
       { class: "hint" },
@@ -86,9 +86,14 @@ function source(one) {
     "li",
     {},
     make("div", { class: "source-head" }, make("strong", {}, one.title || one.doc_id), make("span", { class: "cosine" }, make("span", { class: "meter", "aria-hidden": "true" }, meter), `cosine ${one.cosine.toFixed(2)}`)),
-    make("p", { class: "hint" }, `${one.source} · ${one.domain} · ${one.licence} · characters ${one.start_char} – ${one.end_char} · more alike than ${percent(one.random_below_share)} of random pairs`),
+    make("p", { class: "hint" }, `${one.source} · ${one.domain} · ${one.licence} · characters ${one.start_char} – ${one.end_char} · more alike than ${most(one.random_below_share)} of random pairs`),
     make("blockquote", {}, one.text),
   );
+}
+
+/** A share of pairs, never rounded up to all of them. */
+function most(share) {
+  return share > 0.99 ? `over ${Math.min(99, Math.floor(100 * share))} %` : percent(share);
 }
 
 function inputs(explanation, chunk) {

@@ -56,4 +56,4 @@ async def called(
 
     await app(request, receive, send)
     body = b"".join(message.get("body", b"") for message in sent[1:])
-    return sent[0]["status"], json.loads(body)
+    return sent[0]["status"], json.loads(body or b"{}")

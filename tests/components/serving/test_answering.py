@@ -1,0 +1,130 @@
+"""A client that leaves, and an answer that is late, give their place to the next."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import pytest
+
+from components.explaining.opened import Opened
+from components.serving.app import Application, application
+from tests.components.serving.asking import called, config, scope, text
+
+BODY = json.dumps(text(n_new=30)).encode()
+"""Four blocks of eight."""
+
+
+class Brake:
+    """Holds every forward pass of a network until it may go on, and counts them."""
+
+    def __init__(self) -> None:
+        self.may_go_on, self.has_begun, self.n_passes = threading.Event(), threading.Event(), 0
+
+    def __call__(self, *_: object) -> None:
+        self.n_passes += 1
+        self.has_begun.set()
+        assert self.may_go_on.wait(10)
+
+
+@contextmanager
+def held(opened: Opened) -> Iterator[Brake]:
+    """A network whose passes are held."""
+    brake = Brake()
+    hook = opened.lm.backbone.register_forward_pre_hook(brake)
+    try:
+        yield brake
+    finally:
+        brake.may_go_on.set()
+        hook.remove()
+
+
+@asynccontextmanager
+async def running(opened: Opened, **changes: Any) -> AsyncIterator[Application]:
+    """An application whose desk is at work, without a socket."""
+    made = application(opened, config(**changes))
+    at_work = asyncio.create_task(made.desk.run())
+    yield made
+    at_work.cancel()
+    await asyncio.wait([at_work])
+
+
+class Client:
+    """Sends a request and stays until it is told to leave."""
+
+    def __init__(self, made: Application, query: bytes = b"") -> None:
+        self._leaves, self._sent = asyncio.Event(), False
+        request = {**scope("/generate", BODY), "query_string": query}
+        self.answer = asyncio.create_task(called(made.asgi, request, self._receive))
+
+    async def _receive(self) -> dict[str, Any]:
+        if not self._sent:
+            self._sent = True
+            return {"type": "http.request", "body": BODY, "more_body": False}
+        await self._leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def leaves(self) -> None:
+        self._leaves.set()
+        await asyncio.wait([self.answer])
+
+
+async def until(condition: Any) -> None:
+    while not condition():
+        await asyncio.sleep(0)
+
+
+def test_waiting_client_that_leaves_frees_its_place(opened: Opened) -> None:
+    async def story() -> None:
+        with held(opened) as brake:
+            async with running(opened, queue_length=1, batch_size=1) as made:
+                first = Client(made)
+                await until(brake.has_begun.is_set)
+                second = Client(made)
+                await until(lambda: made.desk.n_waiting == 1)
+                status, problem = await Client(made).answer
+                assert (status, problem["error"]) == (429, "queue_full")
+                await second.leaves()
+                assert made.desk.n_waiting == 0
+                third = Client(made)
+                await until(lambda: made.desk.n_waiting == 1)
+                brake.may_go_on.set()
+                assert (await first.answer)[0] == (await third.answer)[0] == 200
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("query", [b"", b"stream=true"])
+def test_client_that_leaves_while_its_text_is_written_ends_it_with_the_block(
+    opened: Opened, query: bytes
+) -> None:
+    async def passes(*, leaves: bool) -> int:
+        with held(opened) as brake:
+            async with running(opened) as made:
+                client = Client(made, query)
+                await until(brake.has_begun.is_set)
+                if leaves:
+                    await client.leaves()
+                brake.may_go_on.set()
+                await until(lambda: made.desk.n_running == 0)
+                await asyncio.wait([client.answer])
+            return brake.n_passes
+
+    assert asyncio.run(passes(leaves=True)) < asyncio.run(passes(leaves=False)) / 2
+
+
+def test_late_answer_is_given_up_with_the_limit(opened: Opened) -> None:
+    async def story() -> None:
+        with held(opened) as brake:
+            async with running(opened, limits={"answer_seconds": 0.02}) as made:
+                status, problem = await Client(made).answer
+                assert (status, problem["error"]) == (504, "timeout")
+                assert "within 0.02 s" in problem["message"]
+                brake.may_go_on.set()
+                await until(lambda: made.desk.n_running == 0)
+                figures = made.metrics.registry.get_sample_value
+        assert figures("clearstory_abandoned_total", {"reason": "timeout"}) == 1.0
+
+    asyncio.run(story())
