@@ -18,6 +18,8 @@ export function start(onFailure) {
   failed = onFailure;
   const query = at("query");
   query.addEventListener("input", () => {
+    search.abort();
+    close(); // Enter must not take what an earlier query found
     clearTimeout(timer);
     timer = setTimeout(look, PAUSE_MS);
   });

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -52,11 +53,12 @@ def test_explanation_comes_with_its_parts_and_adds_up(ask: TestClient) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "said"),
     [
-        ("/generate", text(n_new=0), 422, "sampling.n_new: .*greater than 0; it is 0"),
+        ("/generate", text(n_new=0), 422, "^0 new tokens .*; ask for at least 1"),
         ("/generate", text(n_new=41), 422, "n_new is 41 tokens, .* limit is 40; ask for fewer"),
         ("/generate", text("the " * 40), 422, "has 160 characters, .* limit is 150; shorten"),
         ("/generate", text("the " * 30, n_new=40), 422, "the network reads 64 at most; shorten"),
         ("/generate", text(" "), 422, "the prompt is empty"),
+        ("/generate", text(n_new=-1), 422, "sampling.n_new: .* equal to 0; it is -1"),
         ("/generate", text(temperature=-1), 422, "temperature: .*; it is -1"),
         ("/generate", {**text(), "top_q": 1}, 422, "top_q: Extra inputs are not permitted"),
         ("/explain", {"request": text(), "options": {"draws": 10**9}}, 422, "limit is 10000"),
@@ -69,6 +71,50 @@ def test_refusal_says_the_value_the_limit_and_the_way_out(
     refused = ask.post(path, json=body)
     assert refused.status_code == status
     assert re.search(said, refused.json()["message"]), refused.json()
+
+
+def steering(concept: str, strength: float = 6.0) -> dict:
+    wish = {"concept": concept, "action": "suppress", "strength_logits": strength}
+    options = {"input_targets": 0, "draws": 5}
+    return {"request": text(n_new=8), "wishes": [wish], "options": options}
+
+
+def test_comparison_has_both_texts_and_no_strength_leaves_them_alike(ask: TestClient) -> None:
+    steered = ask.post("/steer", json=steering("rain")).json()
+    assert steered["before"]["generation"] == ask.post("/generate", json=text(n_new=8)).json()
+    unmoved = ask.post("/steer", json=steering("rain", 0.0)).json()
+    assert unmoved["changed_tokens_share"] == 0.0
+
+
+def test_unknown_concept_is_told_with_names_that_are_near(ask: TestClient) -> None:
+    for stream in ("", "?stream=true"):
+        refused = ask.post(f"/steer{stream}", json=steering("violins"))
+        found = refused.json()
+        status, problem = (
+            (found["status"], found["problem"]) if stream else (refused.status_code, found)
+        )
+        assert (status, problem["error"]) == (404, "unknown_concept")
+        assert problem["candidates"][0] == "violin"
+
+
+def test_strength_without_measure_is_refused(ask: TestClient) -> None:
+    refused = ask.post("/steer", json=steering("rain", 1e9))
+    assert refused.status_code == 422
+    assert "1e+09" in refused.json()["message"] or "1000000000" in refused.json()["message"]
+    assert "100" in refused.json()["message"]
+
+
+def test_kept_answer_is_found_again_after_a_restart(opened: Opened, tmp_path: Path) -> None:
+    with client(opened, keep=str(tmp_path)) as ask:
+        answered = ask.post("/steer", json=steering("rain"))
+        place = answered.headers["content-location"]
+        streamed = ask.post("/steer?stream=true", json=steering("rain"))
+    assert json.loads(streamed.text.splitlines()[-1])["kept"] == place.split("/")[2]
+    with client(opened, keep=str(tmp_path)) as ask:
+        assert ask.get(place).content == answered.content
+        page = ask.get(place.replace("answer.json", "page.html"))
+    assert page.text.startswith("<!doctype html>")
+    assert "script-src" not in page.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
@@ -122,7 +168,7 @@ def test_health_tells_what_is_loaded_and_the_limits(ask: TestClient, opened: Ope
 def test_figures_count_by_route_and_reason(opened: Opened) -> None:
     with client(opened) as ask:
         ask.post("/generate", json=text(n_new=6))
-        ask.post("/generate", json=text(n_new=0))
+        ask.post("/generate", json=text(n_new=-1))
         for number in range(3):
             ask.get(f"/nothing/{number}")
         figures = ask.get("/metrics").text
