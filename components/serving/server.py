@@ -52,11 +52,12 @@ class Server(uvicorn.Server):
 
 
 def listening(config: ServeConfig) -> socket.socket:
-    """A socket bound where the config says: its address is known before anything serves."""
+    """A socket that listens where the config says: whoever comes before it is served waits."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((config.host, config.port))
+    listener.listen()
     return listener
 
 

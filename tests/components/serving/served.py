@@ -27,7 +27,6 @@ def serving(opened: Opened, **changes: Any) -> Iterator[str]:
     config = ServeConfig(**{"port": 0, **changes})
     made = application(opened, config)
     listener = server.listening(config)
-    listener.listen()  # a request that comes before the server is up waits in the socket
     running = server.Server(made, config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()
