@@ -2,8 +2,9 @@
 
 import pytest
 
+from benchmarks.serving import TOLERANCE, answers, difference
 from components.explaining.opened import Opened
-from tests.components.serving.served import answers, mixed, rounded, serving
+from tests.components.serving.served import mixed, serving
 
 
 def crossed(opened: Opened, n: int, n_clients: int) -> list[int]:
@@ -13,7 +14,11 @@ def crossed(opened: Opened, n: int, n_clients: int) -> list[int]:
         alone = answers(address, asked, 1)
     with serving(opened, queue_length=n, batch_wait_seconds=0.01) as address:
         together = answers(address, asked, n_clients)
-    return [at for at in range(n) if rounded(alone[at]) != rounded(together[at])]
+    assert not [told for told in alone + together if told.answer is None]
+    apart = [
+        difference(one.answer, other.answer) for one, other in zip(alone, together, strict=True)
+    ]
+    return [number for number, far in enumerate(apart) if far > TOLERANCE]
 
 
 def test_24_requests_of_4_clients_are_answered_as_if_alone(opened: Opened) -> None:
