@@ -1,0 +1,104 @@
+"""`python -m components.harness`: what a checkpoint can do, by tasks of the lm-evaluation-harness.
+
+run          tasks from a folder of YAML files, or by name where the hub is reached
+capability   benchmarks from pinned packages, without a hub; most are subsets, and say so
+
+python -m components.harness run --checkpoint C --tasks tasks/ --out measured
+python -m components.harness run --checkpoint C --tasks hellaswag,arc_challenge --out measured
+python -m components.harness capability --checkpoint C --out measured
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from components.contracts import ContractError
+from components.examinee import Examinee
+from components.networks import open_network
+from model.checkpoint import CheckpointError
+from model.conditional_config import ConditionalConfig
+
+_BAD_INPUT = 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: 0, or 2 with one line on stderr where the input cannot be used."""
+    given = _parser().parse_args(arguments)
+    try:
+        _run(given)
+    except (ValueError, CheckpointError, ContractError) as error:
+        shown = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        print(f"{given.command}: {shown}", file=sys.stderr)
+        return _BAD_INPUT
+    return 0
+
+
+def _run(given: argparse.Namespace) -> None:
+    from components.harness.config import HarnessConfig
+    from components.harness.tasks import RESULTS_FILE, run  # imports the harness: over a second
+
+    folder, names = _tasks(given.tasks)
+    config = HarnessConfig(
+        folder=folder, names=names, limit=given.limit, likelihood=_likelihood(given)
+    )
+    results = run(_examinee(given), given.out, config)
+    for name, task in results["tasks"].items():
+        for metric, found in task["metrics"].items():
+            error = found["standard_error"]
+            spread = "" if error is None else f" ± {error:.4f}"
+            print(f"{name:<32}{metric:<28}{found['value']}{spread}  n = {task['n']}")
+    print(f"all figures: {given.out / RESULTS_FILE}")
+
+
+def _tasks(text: str) -> tuple[Path | None, tuple[str, ...]]:
+    """A folder, `FOLDER:NAME,NAME`, or names that the harness knows."""
+    folder, _, names = text.rpartition(":") if ":" in text else (text, "", "")
+    if Path(folder).is_dir():
+        return Path(folder).resolve(), tuple(filter(None, names.split(",")))
+    return None, tuple(filter(None, text.split(",")))
+
+
+def _likelihood(given: argparse.Namespace) -> ConditionalConfig:
+    return ConditionalConfig(
+        order=given.order, samples=given.samples, rows=given.batch, seed=given.seed
+    )
+
+
+def _examinee(given: argparse.Namespace) -> Examinee:
+    return Examinee(open_network(given.checkpoint), _likelihood(given))
+
+
+def _parser() -> argparse.ArgumentParser:
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="python -m components.harness", description=__doc__, formatter_class=shape
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", description=__doc__, formatter_class=shape)
+    run.add_argument(
+        "--tasks", required=True, help="a folder of task files, FOLDER:NAME,NAME, or names"
+    )
+    _add_shared(run)
+    return parser
+
+
+def _add_shared(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--checkpoint", type=Path, required=True, help="ours, or as released")
+    command.add_argument("--out", type=Path, required=True, help="folder to write figures to")
+    command.add_argument("--limit", type=int, help="first so many questions of each task")
+    command.add_argument(
+        "--samples", type=int, default=16,
+        help="masks drawn for each block of a continuation (default: %(default)s)",
+    )  # fmt: skip
+    command.add_argument(
+        "--order", choices=("random", "left_to_right"), default="random",
+        help="in which a block is unmasked: estimated over all orders, or exactly for one",
+    )  # fmt: skip
+    command.add_argument("--batch", type=int, default=32, help="rows in one forward pass")
+    command.add_argument("--seed", type=int, default=0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
