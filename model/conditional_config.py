@@ -18,9 +18,9 @@ class ConditionalConfig(Config):
     lower bound, estimated. `left_to_right` is exact for that one order, and asks one row of the
     network for each token."""
 
-    samples: Annotated[int, Field(ge=2)] = 16
-    """Masks drawn for each block. Where a block has no more masks than this, it gets each of them
-    once, and its value is exact: up to 4 tokens of a continuation at 16."""
+    samples: Annotated[int, Field(ge=2, multiple_of=2)] = 16
+    """Masks drawn for each block, an even number. A block that has no more masks than this gets
+    each of them once, and its value is exact: up to 4 tokens of a continuation at 16."""
 
     rows: PositiveInt = 32
     """Rows in one forward pass."""

@@ -72,7 +72,7 @@ def test_the_sampled_mean_has_no_bias_and_its_error_is_the_one_stated():
     spread = nats.std() / math.sqrt(len(each))
     assert abs(nats.mean() - mean_over_orders(lm, asked)) <= 3 * spread
     stated = torch.tensor([one.standard_error_nats for one in each]).square().mean().sqrt()
-    assert nats.std() <= 1.05 * stated  # stratified counts vary less than independent ones
+    assert 0.9 * nats.std() <= stated <= 1.2 * nats.std()
 
 
 @pytest.mark.parametrize("order", ["random", "left_to_right"])
