@@ -97,9 +97,10 @@ def extrapolation(small: Built, large: Built) -> str:
         f"for each row more, {large.table_bytes / small.table_bytes:.2f} × the bytes and "
         f"{large.add_seconds / small.add_seconds:.2f} × the seconds for {large.n / small.n:.0f} × "
         f"the rows; so {PAPER_N / 1e9:.0f} billion × {PAPER_WIDTH} take {per_row:.1f} bytes each "
-        f"and {centroids / 1e9:.0f} GB of 4,194,304 centroids with their graph, {total / 1e9:.0f} GB "
-        f"(paper {PAPER_BYTES / 1e9:.0f} GB), {PAPER_N * PAPER_WIDTH * 2 / 1e12:.1f} TB of rows in "
-        f"float16 beside them, and {PAPER_N * added / 3600:,.0f} hours of one thread to add, if a "
+        f"and {centroids / 1e9:.0f} GB of 4,194,304 centroids with their graph, "
+        f"{total / 1e9:.0f} GB (paper {PAPER_BYTES / 1e9:.0f} GB), "
+        f"{PAPER_N * PAPER_WIDTH * 2 / 1e12:.1f} TB of rows in float16 beside "
+        f"them, and {PAPER_N * added / 3600:,.0f} hours of one thread to add, if a "
         f"graph finds the list as fast as 4,096 comparisons do here"
     )
 

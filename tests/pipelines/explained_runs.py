@@ -6,6 +6,7 @@ from pathlib import Path
 from components import contracts, records
 from components.index.config import BuildConfig
 from components.index.stage import build
+from components.nearest_config import LayoutConfig
 from components.records import RunRecord, StageRecord
 from tests.components.explained_run import write_run
 
@@ -25,7 +26,8 @@ def write(runs: Path) -> Path:
     index.mkdir()
     config = BuildConfig(
         length=64, n_fitted=30, n_held_back=5, n_held_out=6, hidden_width=8, n_steps=2,
-        batch_pairs=16, batch_sequences=4, recall_queries=4, bootstrap_draws=20,
+        batch_pairs=16, batch_sequences=4, bootstrap_draws=20,
+        layout=LayoutConfig(recall_queries=4),
     )  # fmt: skip
     corpus = made.corpus
     build(

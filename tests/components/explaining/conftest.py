@@ -7,6 +7,7 @@ import pytest
 from components.explaining.opened import Opened, open_checkpoint
 from components.index.config import BuildConfig
 from components.index.stage import build
+from components.nearest_config import LayoutConfig
 from tests.components.explained_run import Run, write_run
 
 
@@ -20,7 +21,8 @@ def index(small: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, corpus = tmp_path_factory.mktemp("index"), small.corpus
     config = BuildConfig(
         length=64, n_fitted=30, n_held_back=5, n_held_out=6, hidden_width=8, n_steps=2,
-        batch_pairs=16, batch_sequences=4, recall_queries=4, bootstrap_draws=20,
+        batch_pairs=16, batch_sequences=4, bootstrap_draws=20,
+        layout=LayoutConfig(recall_queries=4),
     )  # fmt: skip
     build(
         small.checkpoint, small.tokens, corpus.documents, corpus.chunks, small.vectors, folder,

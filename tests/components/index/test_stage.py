@@ -101,8 +101,7 @@ def test_the_masked_state_is_of_tokens_that_were_not_to_be_seen(run: Run) -> Non
     reader = StateReader(checkpoints.load(run.checkpoint), TokenStream(run.tokens), CONFIG)
     states, _ = reader.whole_chunks("train", reader.windows("train"), 30)
     shares = [
-        len(visible) / len(ids)
-        for visible, ids in zip(states.visible_ids, states.ids, strict=True)
+        len(visible) / len(ids) for visible, ids in zip(states.visible_ids, states.ids, strict=True)
     ]
     assert 0.3 < np.mean(shares) < 0.7
     assert max(shares) < 1.0
