@@ -104,7 +104,7 @@ LEAVES = """
 border-top:1px solid var(--line);scroll-margin-top:3.4rem}
 .leaf:last-child{border-bottom:1px solid var(--line)}
 .verse{font-family:ui-serif,"Iowan Old Style",Georgia,"DejaVu Serif",serif;font-size:1.12rem;
-line-height:1.85;white-space:pre-wrap;overflow-wrap:anywhere;margin:0;max-width:46rem}
+line-height:1.85;white-space:break-spaces;overflow-wrap:anywhere;margin:0;max-width:46rem}
 .verse mark{padding:.14em 0}
 .verse .end{font:600 .62rem/1 ui-sans-serif,system-ui,sans-serif;color:var(--soft);
 border:1px solid var(--line);border-radius:.3rem;padding:.1rem .25rem;margin:0 .25rem;

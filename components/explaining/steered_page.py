@@ -107,7 +107,7 @@ def _effects(effects: Sequence[ConceptEffect]) -> Markup:
         [
             one.concept.name, _DONE[one.action], one.strength_logits, _track(one),
             one.presence_before, one.presence_after,
-            100 * one.signed_share_before, 100 * one.signed_share_after,
+            round(100 * one.signed_share_before, 4), round(100 * one.signed_share_after, 4),
         ]
         for one in effects
     ]  # fmt: skip
