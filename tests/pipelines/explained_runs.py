@@ -4,10 +4,8 @@ import json
 from pathlib import Path
 
 from components import contracts, records
-from components.index.config import BuildConfig
-from components.index.stage import build
-from components.nearest_config import LayoutConfig
 from components.records import RunRecord, StageRecord
+from tests.components.explained_index import write_index
 from tests.components.explained_run import write_run
 
 RUN_ID = "demo-20260101-120000-ab12"
@@ -24,15 +22,7 @@ def write(runs: Path) -> Path:
     contracts.seal(made.checkpoint, contracts.CHECKPOINT)
     index = runs / "store" / "index"
     index.mkdir()
-    config = BuildConfig(
-        length=64, n_fitted=30, n_held_back=5, n_held_out=6, hidden_width=8, n_steps=2,
-        batch_pairs=16, batch_sequences=4, bootstrap_draws=20,
-        layout=LayoutConfig(recall_queries=4),
-    )  # fmt: skip
-    corpus = made.corpus
-    build(
-        made.checkpoint, made.tokens, corpus.documents, corpus.chunks, made.vectors, index, config
-    )
+    write_index(made, index)
     folder = runs / RUN_ID
     (folder / "stages").mkdir(parents=True)
     started = "2026-01-01T12:00:00+00:00"

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.explaining.opened import Opened, open_checkpoint
-from components.index.config import BuildConfig
-from components.index.stage import build
-from components.nearest_config import LayoutConfig
+from tests.components.explained_index import write_index
 from tests.components.explained_run import Run, write_run
 
 
@@ -18,17 +16,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def index(small: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, corpus = tmp_path_factory.mktemp("index"), small.corpus
-    config = BuildConfig(
-        length=64, n_fitted=30, n_held_back=5, n_held_out=6, hidden_width=8, n_steps=2,
-        batch_pairs=16, batch_sequences=4, bootstrap_draws=20,
-        layout=LayoutConfig(recall_queries=4),
-    )  # fmt: skip
-    build(
-        small.checkpoint, small.tokens, corpus.documents, corpus.chunks, small.vectors, folder,
-        config,
-    )  # fmt: skip
-    return folder
+    return write_index(small, tmp_path_factory.mktemp("index"))
 
 
 @pytest.fixture(scope="session")
