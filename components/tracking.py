@@ -89,8 +89,8 @@ class PipelineRun:
 
 def attach(settings: Settings, run_id: str, folder: str, files: Mapping[str, str]) -> None:
     """Log texts as artifacts of a run in MLflow, finished or not. ValueError where it is gone."""
-    client = _client(settings)
     try:
+        client = _client(settings)
         for name, text in files.items():
             client.log_text(run_id, text, f"{folder}/{name}")
     except MlflowException as error:

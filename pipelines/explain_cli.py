@@ -13,7 +13,7 @@ from components.explaining.requests import ExplainOptions, GenerateRequest
 from model.sampling_config import SamplingConfig
 from pipelines.earlier import RunsOption
 from pipelines.exits import guarded
-from pipelines.explain_source import Artifacts, Named, artifacts
+from pipelines.explain_source import Artifacts, Named, artifacts, parent_run, settings_of
 from pipelines.explain_wishes import wishes_of
 
 if TYPE_CHECKING:  # torch and FAISS take seconds to import, and --help needs neither
@@ -231,12 +231,14 @@ def _keep(
         print(f"\npage     {where}", file=told)
     if not track:
         return
-    if given.run is None:
-        print("tracking nothing: the checkpoint is of no run here", file=told)
-        return
     run = given.run
-    guarded(lambda: _log(run, {f"{name}.html": page(), f"{name}.json": document}))
-    print(f"tracking explanations/{name} of {run.name}", file=told)
+    if run is None:
+        print("tracking nothing: the checkpoint is of no run here", file=told)
+    elif not parent_run(run):
+        print(f"tracking nothing: the run {run.name} is not in MLflow", file=told)
+    else:
+        guarded(lambda: _log(run, {f"{name}.html": page(), f"{name}.json": document}))
+        print(f"tracking explanations/{name} of {run.name}", file=told)
 
 
 def _beside(given: Artifacts, name: str) -> Path:
@@ -256,6 +258,5 @@ def _write(path: Path, page: str) -> None:
 
 def _log(run: Path, files: Mapping[str, str]) -> None:
     from components.tracking import attach
-    from pipelines.explain_source import parent_run, settings_of
 
     attach(settings_of(run), parent_run(run), "explanations", files)

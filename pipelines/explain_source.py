@@ -136,5 +136,7 @@ def _outputs(run: Path, contract: Contract, task: str = "") -> list[Path]:
 
 
 def parent_run(run: Path) -> str:
-    """The run's id in MLflow."""
+    """The run's id in MLflow; empty where it was never tracked."""
+    if not (run / "settings.json").is_file():
+        return ""
     return records.read_run(run).parent_run

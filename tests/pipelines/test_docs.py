@@ -8,7 +8,6 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from components.run_folder import RunFolder
-from pipelines import explain_cli
 from pipelines.cli import app
 from tests.pipelines import small_run
 
@@ -69,7 +68,6 @@ def test_the_commands_that_explain_and_steer_run_as_they_are_shown(
 ):
     (tmp_path / "runs").symlink_to(explained_runs)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(explain_cli, "_log", lambda run, files: None)  # this run has no MLflow
     done = executed((DOCS / "explain.md").read_text(), "explain.md")
     assert {"explain", "steer"} == {words[0] for words in done}
     assert (tmp_path / "otherwise.html").stat().st_size > 5_000

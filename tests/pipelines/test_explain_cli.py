@@ -141,6 +141,12 @@ def test_of_a_checkpoint_without_a_run_nothing_is_kept_in_mlflow_and_it_is_said(
     assert json.loads(done.stdout)["index"] is None
 
 
+def test_a_run_that_was_never_tracked_keeps_nothing_in_mlflow_and_it_is_said(explained_runs):
+    done = asked(explained_runs, "explain", "rain", "--new", "3", "--targets", "0", "--json")
+    assert done.exit_code == 0
+    assert f"tracking nothing: the run {RUN_ID} is not in MLflow" in done.stderr
+
+
 def test_page_and_document_are_artifacts_of_the_run_they_belong_to(walk):
     runs = walk.folder.parent
     done = asked(runs, "explain", "The ship", "--new", "4", "--targets", "1", "--json")
