@@ -26,7 +26,7 @@ _SOURCES = 3
 def explanation(found: Explanation) -> None:
     """The text, then each chunk with its three attributions."""
     screen = console()
-    _heading(screen, "prompt", found.generation.request.prompt)
+    _heading(screen, "prompt", _prompt(found))
     for chunk in found.chunks:
         screen.print()
         _chunk(screen, chunk)
@@ -46,7 +46,7 @@ def explanation(found: Explanation) -> None:
 def steered(found: Steered) -> None:
     """Both texts, what changed, what it cost."""
     screen = console()
-    _heading(screen, "prompt", found.before.generation.request.prompt)
+    _heading(screen, "prompt", _prompt(found.before))
     for title, text in (("left alone", found.before.generation.text),
                         ("steered", found.after.generation.text)):  # fmt: skip
         screen.print()
@@ -128,6 +128,11 @@ def _costs(before: TextQuality, after: TextQuality) -> Table:
         table.add_row(name, f"{first:.{digits}f}", f"{second:.{digits}f}",
                       f"{second - first:+.{digits}f}")  # fmt: skip
     return table
+
+
+def _prompt(found: Explanation) -> str:
+    request = found.generation.request
+    return request.prompt or " ".join(map(str, request.prompt_ids))
 
 
 def _share(one: Estimate) -> str:
