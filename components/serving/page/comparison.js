@@ -1,6 +1,6 @@
 // Two texts side by side: what changed, whether the concepts moved, and what it cost.
 
-import { at, bar, fill, make, percent, signed } from "./dom.js";
+import { at, bar, fill, make, named, percent, signed } from "./dom.js";
 
 export function writing(text) {
   at("compared").hidden = false;
@@ -18,7 +18,7 @@ export function show(steered) {
     table(["Concept", "change", "present before", "present after", "share before", "share after"], steered.effects.map(effect)),
     make("p", { class: "hint" }, "Present: the probability that the text carries the concept, as the unsteered network reads it. Share: of the logits’ magnitude while the text was written."),
     make("h3", {}, "Cost"),
-    table(["Read by the unsteered network", "as it comes", "with changes", "difference"], cost(steered)),
+    table(["In the unsteered network’s eyes", "as it comes", "with changes", "difference"], cost(steered)),
     ...steered.notes.map((note) => make("p", { class: "hint" }, note)),
   );
 }
@@ -34,7 +34,7 @@ function side(title, steered, which) {
 function effect(one) {
   const { concept, action, strength_logits, strength_from } = one;
   return [
-    [concept.name, make("small", {}, concept.kind)],
+    named(concept),
     [`${action} by ${strength_logits.toFixed(1)} logits`, make("small", {}, strength_from)],
     [bar(one.presence_before, 1), percent(one.presence_before)],
     [bar(one.presence_after, 1), percent(one.presence_after)],

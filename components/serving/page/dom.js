@@ -53,3 +53,8 @@ export function bar(value, largest) {
   const filled = styled(make("i"), "width", `${50 * share}%`);
   return make("span", { class: `bar ${side}`, "aria-hidden": "true" }, filled);
 }
+
+/** A concept's name, and its kind where the name does not say it. */
+export function named({ name, kind }) {
+  return name.startsWith(kind) ? [name] : [name, make("small", {}, kind)];
+}

@@ -1,6 +1,6 @@
 // What stands behind a chunk: concepts that made its logits, training text like it, its inputs.
 
-import { at, bar, digitsFor, fill, make, percent, signed, styled } from "./dom.js";
+import { at, bar, digitsFor, fill, make, named, percent, signed, styled } from "./dom.js";
 
 const SHOWN_INPUTS = 16;
 
@@ -21,14 +21,13 @@ function quoted(chunk) {
 
 function concepts(explanation, chunk, wish) {
   const largest = Math.max(0, ...chunk.concepts.map((one) => Math.abs(one.contribution_logits)));
-  const digits = Math.max(2, digitsFor(largest));
   const rows = chunk.concepts.map((one) =>
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, one.name, make("small", {}, one.kind)),
+      make("th", { scope: "row" }, ...named(one)),
       make("td", {}, bar(one.contribution_logits, largest)),
-      make("td", { class: "number" }, signed(one.contribution_logits, digits)),
+      make("td", { class: "number" }, signed(one.contribution_logits, Math.max(2, digitsFor(one.contribution_logits)))),
       make("td", { class: "number" }, percent(one.signed_share)),
       make("td", { class: "push" }, pusher("\u2212", "Suppress", one, wish, -1), pusher("+", "Amplify", one, wish, 1)),
     ),

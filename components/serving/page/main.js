@@ -16,6 +16,7 @@ let asksForToken = false;
 function request() {
   return {
     prompt: at("prompt").value,
+    form: at("form").value,
     sampling: {
       n_new: Number(at("n-new").value),
       temperature: Number(at("temperature").value),

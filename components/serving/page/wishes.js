@@ -1,7 +1,7 @@
 // Search concepts, and say how far each is to be pushed.
 
 import { get } from "./api.js";
-import { at, fill, make } from "./dom.js";
+import { at, fill, make, named } from "./dom.js";
 
 const LARGEST_LOGITS = 16;
 const USUAL_LOGITS = 8;
@@ -68,7 +68,7 @@ function list(concepts) {
     make(
       "li",
       { role: "option", id: `option-${i}`, "aria-selected": i === 0 ? "true" : "false", onmousedown: (event) => take(event, concept) },
-      make("span", {}, concept.name, make("small", {}, concept.kind)),
+      make("span", {}, ...named(concept)),
       make("span", { class: "described" }, concept.description),
     ),
   );
@@ -141,7 +141,7 @@ function row(one) {
   return make(
     "li",
     {},
-    make("div", { class: "wish-head" }, make("strong", {}, one.name), make("small", {}, one.kind), make("button", { type: "button", class: "small", "aria-label": `Remove ${one.name}`, onclick: remove }, "\u00d7")),
+    make("div", { class: "wish-head" }, make("strong", {}, ...named(one)), make("button", { type: "button", class: "small", "aria-label": `Remove ${one.name}`, onclick: remove }, "\u00d7")),
     make("div", { class: "push-row" }, make("span", {}, "suppress"), slider, make("span", {}, "amplify")),
     output,
   );
