@@ -33,7 +33,7 @@ from components.serving.problems import INTERNAL, REFUSED, Problem, RefusedError
 from components.serving.queueing import Desk
 
 _LOG = logging.getLogger(__name__)
-_SHOWN_CHARS = 80
+_SHOWN_CHARS, _N_SEARCHES = 80, 2
 _NO_TELEMETRY: TelemetryConfig = {
     "tracing": False, "metrics": False, "logs": False, "operation_spans": False,
     "auto_configure": False,
@@ -70,7 +70,9 @@ def application(opened: Opened, config: ServeConfig) -> Application:
         title="Clearstory", summary="Text that explains itself, and concepts to steer it by.",
         version="1", docs_url=None, redoc_url=None, lifespan=lifespan, telemetry=_NO_TELEMETRY,
     )  # fmt: skip
-    office = routes.Office(opened, config, desk, metrics, shelf, asks_for_token=bool(token))
+    office = routes.Office(
+        opened, config, desk, metrics, shelf, bool(token), asyncio.Semaphore(_N_SEARCHES)
+    )
     app.include_router(routes.for_programs(office))
     app.include_router(routes.for_people(office))
     app.add_exception_handler(RefusedError, _refused)

@@ -52,6 +52,8 @@ class Office:
     """None: nothing is kept."""
 
     asks_for_token: bool
+    searching: asyncio.Semaphore
+    """Searches that run at once: over a large library each takes a core for a while."""
 
 
 def for_programs(office: Office) -> APIRouter:
@@ -81,7 +83,8 @@ def for_programs(office: Office) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=200)] = 20,
     ) -> ConceptsFound:
         """Concepts whose names are like `q`; all, from the first, for an empty one."""
-        found = await asyncio.to_thread(find_concepts, office.opened, q, limit)
+        async with office.searching:
+            found = await asyncio.to_thread(find_concepts, office.opened, q, limit)
         return ConceptsFound(query=q, concepts=tuple(found))
 
     @router.get("/healthz", responses={200: {"model": Health}, 503: {"model": Health}})

@@ -32,10 +32,11 @@ function side(title, steered, which) {
 }
 
 function effect(one) {
-  const { concept, action, strength_logits, strength_from } = one;
+  const { concept, action, strength_logits, strength_from, strength_n_texts: n } = one;
+  const from = n ? `${strength_from} on ${n} texts` : strength_from;
   return [
     named(concept),
-    [`${action} by ${strength_logits.toFixed(1)} logits`, make("small", {}, strength_from)],
+    [`${action} by ${strength_logits.toFixed(1)} logits`, make("small", {}, from)],
     [bar(one.presence_before, 1), percent(one.presence_before)],
     [bar(one.presence_after, 1), percent(one.presence_after)],
     [percent(one.signed_share_before)],

@@ -18,6 +18,13 @@ _WORDS = ("storm", "bread", "violin", "seven", "moss", "engine", "wind", "salt",
 @contextmanager
 def serving(opened: Opened, **changes: Any) -> Iterator[str]:
     """The address of a server that takes requests now."""
+    with server_of(opened, **changes) as (_, address):
+        yield address
+
+
+@contextmanager
+def server_of(opened: Opened, **changes: Any) -> Iterator[tuple[server.Server, str]]:
+    """The same with the server itself; whoever ends it need not wait for it."""
     config = ServeConfig(**{"port": 0, **changes})
     made = application(opened, config)
     listener = server.listening(config)
@@ -25,7 +32,7 @@ def serving(opened: Opened, **changes: Any) -> Iterator[str]:
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield running, f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         running.should_exit = True
         thread.join()

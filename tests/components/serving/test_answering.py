@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,33 +11,10 @@ import pytest
 from components.explaining.opened import Opened
 from components.serving.app import Application, application
 from tests.components.serving.asking import called, config, scope, text
+from tests.components.serving.held import held
 
 BODY = json.dumps(text(n_new=30)).encode()
 """Four blocks of eight."""
-
-
-class Brake:
-    """Holds every forward pass of a network until it may go on, and counts them."""
-
-    def __init__(self) -> None:
-        self.may_go_on, self.has_begun, self.n_passes = threading.Event(), threading.Event(), 0
-
-    def __call__(self, *_: object) -> None:
-        self.n_passes += 1
-        self.has_begun.set()
-        assert self.may_go_on.wait(10)
-
-
-@contextmanager
-def held(opened: Opened) -> Iterator[Brake]:
-    """A network whose passes are held."""
-    brake = Brake()
-    hook = opened.lm.backbone.register_forward_pre_hook(brake)
-    try:
-        yield brake
-    finally:
-        brake.may_go_on.set()
-        hook.remove()
 
 
 @asynccontextmanager
