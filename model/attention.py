@@ -7,7 +7,8 @@ by tile over the keys a tile can see, which is exact and leaves most masked pair
 
 Shape suffixes used in this file:
     B batch   T position (queries)   P position (keys, the past included)   D width
-    H query head   G key-value head   C head channel (of cos and sin: channel pair)
+    N position read off   H query head   G key-value head
+    C head channel (of cos and sin: channel pair)
 """
 
 from dataclasses import dataclass
@@ -66,9 +67,7 @@ class Attention(nn.Module):
         self, states_BTD: Tensor, at: Positions, past: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:
         """What attention adds, and the keys and values of all positions so far."""
-        fused = self.c_attn(states_BTD)
-        if self.config.clip_qkv is not None:
-            fused = fused.clamp(-self.config.clip_qkv, self.config.clip_qkv)
+        fused = self._clipped(self.c_attn(states_BTD))
         query, key, value = fused.split([self.config.width, self.width_kv, self.width_kv], dim=-1)
         values_BGTC = self._heads(value)
         query_BHTC = self._placed(self._heads(query), self.q_norm, at).to(values_BGTC.dtype)
@@ -76,6 +75,24 @@ class Attention(nn.Module):
         seen = _joined(past, KeysValues(keys_BGTC, values_BGTC))
         mixed_BHTC = attend(query_BHTC, seen, at.masks)
         return self.c_proj(mixed_BHTC.transpose(1, 2).flatten(2)), seen
+
+    def read(self, states_BTD: Tensor, at: Positions, readout_BN: Tensor) -> Tensor:
+        """What attention adds (B, N, D) at some positions that see all of the sequence."""
+        weight, width = self.c_attn.weight, self.config.width
+        asked_BND = states_BTD[torch.arange(len(readout_BN))[:, None], readout_BN]
+        query = self._clipped(F.linear(asked_BND, weight[:width]))
+        key, value = self._clipped(F.linear(states_BTD, weight[width:])).chunk(2, dim=-1)
+        values_BGTC = self._heads(value)
+        there = Positions(at.cos_TC[readout_BN][:, None], at.sin_TC[readout_BN][:, None], Masks())
+        query_BHNC = self._placed(self._heads(query), self.q_norm, there).to(values_BGTC.dtype)
+        keys_BGTC = self._placed(self._heads(key), self.k_norm, at).to(values_BGTC.dtype)
+        mixed_BHNC = _masked_product(query_BHNC, KeysValues(keys_BGTC, values_BGTC), mask=None)
+        added_BND: Tensor = self.c_proj(mixed_BHNC.transpose(1, 2).flatten(2))
+        return added_BND
+
+    def _clipped(self, fused: Tensor) -> Tensor:
+        limit = self.config.clip_qkv
+        return fused if limit is None else fused.clamp(-limit, limit)
 
     def _heads(self, states_BTD: Tensor) -> Tensor:
         n_sequences, length, _ = states_BTD.shape

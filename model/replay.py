@@ -1,8 +1,8 @@
 """Any commit again: the pass of the network that chose a token, on changed inputs (paper §6.1).
 
 A commit is replayed on the snapshot its group saw, up to the end of its block: what lies behind is
-invisible to it. Only the rows of the head that name the committed tokens are used. Commits of one
-group share their snapshot, and so its forward pass.
+invisible to it. The last layer runs at the positions read off alone, and of the head only the rows
+that name their tokens. Commits of one group share their snapshot, and so its forward pass.
 
 Steering adds to the states what it added then; that is constant, whatever the inputs. Under
 guidance a logit is (s + 1) c − s u, a weighted sum of two passes, and so is all that is linear in
@@ -22,7 +22,7 @@ from torch import Tensor
 from model.language_model import LanguageModel
 from model.steering import turns
 from model.trace import Trace
-from model.transformer import NO_PAST, Injection
+from model.transformer import Injection
 
 SAME_LOGIT = 1e-2
 """A replayed logit this far from the recorded one, relative to it above 1, is of other weights."""
@@ -175,9 +175,8 @@ def _logits(lm: LanguageModel, replay: Replay, snapshot_J: Tensor, embedded_JTD:
     injection = replay.injection and Injection(
         {layer: added_STD[snapshot_J] for layer, added_STD in replay.injection.by_layer.items()}
     )
-    hidden_JTD, _ = lm.backbone(embedded_JTD, NO_PAST, injection)
-    readout_JP = replay.readout_SP[snapshot_J]
-    state_JPD = lm.composed(hidden_JTD[torch.arange(len(readout_JP))[:, None], readout_JP])
+    hidden_JPD = lm.backbone.read(embedded_JTD, replay.readout_SP[snapshot_J], injection)
+    state_JPD = lm.composed(hidden_JPD)
     logit_JP: Tensor = (state_JPD * lm.head_VD[replay.token_SP[snapshot_J]]).sum(-1)
     return logit_JP
 

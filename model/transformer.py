@@ -6,7 +6,8 @@
 No positional table, no noise-level input, no dropout. Returns the state after the final norm.
 
 Shape suffixes used in this file:
-    B batch   T position   P position (of keys, the past included)   D width   F MLP width
+    B batch   T position   N position read off   P position (of keys, the past included)
+    D width   F MLP width
 """
 
 from collections.abc import Mapping
@@ -89,6 +90,15 @@ class Layer(nn.Module):
         states_BTD = states_BTD + mixed_BTD
         return states_BTD + self.mlp(self.norm_2(states_BTD)), seen
 
+    def read(self, states_BTD: Tensor, at: Positions, readout_BN: Tensor) -> Tensor:
+        """States (B, N, D) of some positions, which see all of the sequence, and of no others."""
+        kept_BND = states_BTD[torch.arange(len(readout_BN))[:, None], readout_BN]
+        if self.post:
+            kept_BND = kept_BND + self.norm_1(self.attention.read(states_BTD, at, readout_BN))
+            return kept_BND + self.norm_2(self.mlp(kept_BND))
+        kept_BND = kept_BND + self.attention.read(self.norm_1(states_BTD), at, readout_BN)
+        return kept_BND + self.mlp(self.norm_2(kept_BND))
+
 
 class Transformer(nn.Module):
     """Embedded tokens in, hidden states out."""
@@ -124,6 +134,36 @@ class Transformer(nn.Module):
                 states_BTD = states_BTD + injection.by_layer[index].to(states_BTD.dtype)
             layers.append(seen)
         return self.norm(states_BTD), Past(tuple(layers))
+
+    def read(
+        self, embedded_BTD: Tensor, readout_BN: Tensor, injection: Injection | None = None
+    ) -> Tensor:
+        """Hidden states (B, N, D) of some positions of the last block: the last layer, which no
+        other position needs, is asked for these alone."""
+        length, by_layer = embedded_BTD.shape[1], {} if injection is None else injection.by_layer
+        self._check(NO_PAST, length)
+        if int(readout_BN.min()) < self._last_block(length):
+            raise ValueError(
+                f"position {int(readout_BN.min())} of {length} does not see all of them; cut the "
+                f"sequence behind the block it lies in"
+            )
+        at = positions(self.config, 0, length, embedded_BTD.device)
+        states_BTD, last = embedded_BTD, len(self.layers) - 1
+        for index, layer in enumerate(self.layers[:-1]):
+            states_BTD, _ = layer(states_BTD, at, None)
+            if index in by_layer:
+                states_BTD = states_BTD + by_layer[index].to(states_BTD.dtype)
+        read_BND: Tensor = self.layers[-1].read(states_BTD, at, readout_BN)
+        if last in by_layer:
+            added_BND = by_layer[last][torch.arange(len(readout_BN))[:, None], readout_BN]
+            read_BND = read_BND + added_BND.to(read_BND.dtype)
+        normed_BND: Tensor = self.norm(read_BND)
+        return normed_BND
+
+    def _last_block(self, length: int) -> int:
+        """First of the positions that see all of a sequence."""
+        block = 1 if self.config.attention == "causal" else self.config.block
+        return (length - 1) // block * block
 
     def _pass(
         self, layer: nn.Module, states_BTD: Tensor, at: Positions, before: KeysValues | None

@@ -44,11 +44,10 @@ def linear(monkeypatch: pytest.MonkeyPatch) -> LanguageModel:
     """A network whose state is the mean of its embeddings so far: logits are linear in them."""
     lm = loud_network()
 
-    def forward(embedded_BTD: torch.Tensor, *_: object) -> tuple[torch.Tensor, None]:
-        length = embedded_BTD.shape[1]
-        return embedded_BTD.mean(1, keepdim=True).expand(-1, length, -1), None
+    def read(embedded_BTD: torch.Tensor, readout_BN: torch.Tensor, _: object) -> torch.Tensor:
+        return embedded_BTD.mean(1, keepdim=True).expand(-1, readout_BN.shape[1], -1)
 
-    monkeypatch.setattr(lm.backbone, "forward", forward)
+    monkeypatch.setattr(lm.backbone, "read", read)
     return lm
 
 

@@ -61,6 +61,29 @@ def test_an_injection_enters_from_its_layer_on():
     assert torch.nonzero(changed).flatten().tolist() == [11]
 
 
+@pytest.mark.parametrize(
+    ("family", "norm_order", "readout"),
+    [("cdlm", "post", [[16, 19], [15, 15], [18, 17]]), ("cdlm", "pre", [[16], [15], [18]]),
+     ("ar", "post", [[19], [19], [19]])],
+)  # fmt: skip
+def test_states_read_off_alone_are_those_of_the_whole(family, norm_order, readout):
+    network, readout_BN = tiny.lm(family, norm_order=norm_order), torch.tensor(readout)
+    embedded_BTD = network.embedding(tiny.ids())
+    addition_BTD = torch.randn(embedded_BTD.shape, generator=torch.Generator().manual_seed(0))
+    injection = Injection({0: addition_BTD, 1: 2 * addition_BTD})
+    for added in (None, injection):
+        whole_BTD, _ = network.backbone(embedded_BTD, NO_PAST, added)
+        read_BND = network.backbone.read(embedded_BTD, readout_BN, added)
+        rows_B1 = torch.arange(3)[:, None]
+        torch.testing.assert_close(read_BND, whole_BTD[rows_B1, readout_BN])
+
+
+def test_a_position_that_does_not_see_the_whole_cannot_be_read_off_alone():
+    network = tiny.lm()
+    with pytest.raises(ValueError, match="position 14 of 20 does not see all"):
+        network.backbone.read(network.embedding(tiny.ids(1)), torch.tensor([[14]]))
+
+
 def test_a_document_changes_nothing_in_another():
     network, before = tiny.lm(), tiny.ids(1)
     documents_BP = torch.arange(tiny.LENGTH)[None] // 8
