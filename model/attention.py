@@ -68,7 +68,8 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, KeysValues]:
         """What attention adds, and the keys and values of all positions so far."""
         fused = self._clipped(self.c_attn(states_BTD))
-        query, key, value = fused.split([self.config.width, self.width_kv, self.width_kv], dim=-1)
+        widths = [self.config.width, self.width_kv, self.width_kv]
+        query, key, value = torch.split(fused, widths, dim=-1)
         values_BGTC = self._heads(value)
         query_BHTC = self._placed(self._heads(query), self.q_norm, at).to(values_BGTC.dtype)
         keys_BGTC = self._placed(self._heads(key), self.k_norm, at).to(values_BGTC.dtype)

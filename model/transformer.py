@@ -153,7 +153,9 @@ class Transformer(nn.Module):
             states_BTD, _ = layer(states_BTD, at, None)
             if index in by_layer:
                 states_BTD = states_BTD + by_layer[index].to(states_BTD.dtype)
-        read_BND: Tensor = self.layers[-1].read(states_BTD, at, readout_BN)
+        reader = self.layers[last]
+        assert isinstance(reader, Layer)
+        read_BND = reader.read(states_BTD, at, readout_BN)
         if last in by_layer:
             added_BND = by_layer[last][torch.arange(len(readout_BN))[:, None], readout_BN]
             read_BND = read_BND + added_BND.to(read_BND.dtype)
