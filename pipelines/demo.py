@@ -121,7 +121,9 @@ def demo() -> Recipe:
         ),
         ladder=_LADDER,
         fit=FitConfig(),
-        index=BuildConfig(length=256, n_fitted=6_000, n_held_back=200, n_held_out=200),
+        index=BuildConfig(
+            length=256, n_fitted=5_000, n_held_back=200, n_held_out=200, n_verbatim=100
+        ),
         attribution=AttributeConfig(
             sampling=SamplingConfig(n_new=64, temperature=0.7, top_p=0.9, repetition_penalty=1.2),
         ),

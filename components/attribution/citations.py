@@ -33,6 +33,8 @@ class Citations:
         return {
             "chunk_id": found.chunk_id,
             "cosine": found.cosine,
+            "random_below_share": found.percentile,
+            "n_places": found.n_places,
             "text": found.text,
             "start": chunk["start"],
             "end": chunk["end"],

@@ -3,9 +3,11 @@ resembles it (paper §6.1).
 
     concept   known:ID × top, known:rest, unknown, residual: signed, in logits; they add up
     input     position:P: integrated gradients of the logit, on the snapshot that chose the token
-    training  chunk:ID: cosine of the generated chunk's mean state with an indexed chunk
+    training  chunk:ID: cosine of the generated chunk's mean state with an indexed chunk, named with
+              its source and how many random pairs are less alike
 
-A training row says that a chunk is similar, not that it had an influence.
+Every row belongs to a chunk of the generated text. A training row says that a chunk is similar,
+not that it had an influence.
 """
 
 import json
@@ -17,6 +19,7 @@ import numpy as np
 from components import contracts, prompts, retrieval
 from components.attribution.citations import Citations
 from components.attribution.config import AttributeConfig
+from components.attribution.similar import chunk_of, ranked
 from components.attribution.summary import summary
 from components.attribution.tracing import TracedText, Tracer
 from components.library import known_concepts
@@ -25,7 +28,6 @@ from model import checkpoint as checkpoints
 
 _HELD_OUT = "test"
 _TOLERANCE = 1e-4
-_SNIPPET_CHARS = 200
 
 
 def attribute(
@@ -46,9 +48,9 @@ def attribute(
     facts = summary(texts, names, stream.tokenizer, citations, config)
     (attributions / "summary.json").write_text(json.dumps(facts, indent=1))
     rows = (
-        {"prompt_id": text.prompt_id, "chunk_index": 0, **row}
+        {"prompt_id": text.prompt_id, "chunk_index": chunk_of(text.chunks)[position], **row}
         for text in texts
-        for row in _rows(text, names, stream, config)
+        for position, row in _rows(text, names, stream, config)
     )
     return contracts.write(rows, attributions, contracts.ATTRIBUTIONS)
 
@@ -79,7 +81,8 @@ def _check_sum(text: TracedText) -> None:
 
 def _rows(
     text: TracedText, names: list[str], stream: TokenStream, config: AttributeConfig
-) -> Iterator[dict[str, object]]:
+) -> Iterator[tuple[int, dict[str, object]]]:
+    """Rows with the position they speak of."""
     pieces = stream.tokenizer.pieces(text.trace.ids_T.tolist())
     for row, position in enumerate(text.positions):
         contributions = _contributions(text, row, names, config.top_concepts)
@@ -94,13 +97,9 @@ def _rows(
                     traced.position, pieces[traced.position], "input", f"position:{source}",
                     pieces[source], weight, rank,
                 )  # fmt: skip
-    first = text.trace.n_prompt
-    for rank, found in enumerate(text.sources):
-        snippet = " ".join(found.text.split())[:_SNIPPET_CHARS]
-        name = f"{found.title} ({found.source}, {found.licence}): {snippet}"
-        yield _row(
-            first, pieces[first], "training", f"chunk:{found.chunk_id}", name, found.cosine, rank
-        )
+    for position, rank, name, found in ranked(text.chunks):
+        ref = f"chunk:{found.chunk_id}"
+        yield _row(position, pieces[position], "training", ref, name, found.cosine, rank)
 
 
 def _contributions(
@@ -123,8 +122,8 @@ def _contributions(
 
 def _row(
     position: int, token: str, kind: str, ref: str, name: str, weight: float, rank: int
-) -> dict[str, object]:
-    return {
+) -> tuple[int, dict[str, object]]:
+    return position, {
         "position": position, "token": token, "kind": kind, "ref": ref, "name": name,
         "weight": weight, "rank": rank,
     }  # fmt: skip

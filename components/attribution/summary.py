@@ -12,6 +12,7 @@ from components.attribution.citations import Citations
 from components.attribution.config import AttributeConfig
 from components.attribution.input_summary import input_summary
 from components.attribution.tracing import TracedText
+from components.index_facts import CLAIM
 from model import attribution
 from model.tokenizer import Tokenizer
 
@@ -39,7 +40,7 @@ def summary(
         "inputs": input_summary(
             [text.inputs for text in texts], [text.masked for text in texts], config
         ),
-        "training_claims": "similarity of meaning, not influence",
+        "training_claims": CLAIM,
         "prompts": [_text(text, names, tokenizer, citations) for text in texts],
     }
 
@@ -75,8 +76,17 @@ def _text(
                 )
             )
         ],
-        "sources": [citations.cite(found) for found in text.sources],
+        "sources": _sources(text, citations),
     }
+
+
+def _sources(text: TracedText, citations: Citations) -> list[dict[str, object]]:
+    """Each chunk's nearest sources, chunk by chunk."""
+    return [
+        {"chunk_index": number, "rank": rank, **citations.cite(found)}
+        for number, chunk in enumerate(text.chunks)
+        for rank, found in enumerate(chunk.sources)
+    ]
 
 
 def _chunk_concepts(

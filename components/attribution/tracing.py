@@ -8,20 +8,19 @@ Shape suffixes: N token of the text, in reading order   k concept kept   D width
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from components.attribution.config import AttributeConfig
 from components.attribution.inputs import Masked, TracedInputs, mask_inputs, trace_inputs
+from components.attribution.similar import Chunk, similar_chunks
 from components.prompts import Prompt
-from components.retrieval import Retriever, Source
+from components.retrieval import Retriever
 from model import attribution
 from model.attribution import ConceptAttribution
 from model.language_model import LanguageModel
 from model.sampling import generate
 from model.tokenizer import Tokenizer
 from model.trace import Trace
-from model.transducer import mean_states
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class TracedText:
     concepts: ConceptAttribution
     inputs: list[TracedInputs]
     masked: Masked
-    sources: list[Source]
+    chunks: list[Chunk]
 
     @property
     def positions(self) -> list[int]:
@@ -80,18 +79,10 @@ class Tracer:
             concepts,
             trace_inputs(self.lm, trace, commits_N, self.config),
             mask_inputs(self.lm, trace, commits_N, prompt_id, self.config),
-            self._sources(trace),
+            self._chunks(trace, commits_N),
         )
 
-    @torch.no_grad()
-    def _sources(self, trace: Trace) -> list[Source]:
-        """Training chunks near the mean state of the text, read again as it stands."""
-        special_ids = torch.tensor(list(self.tokenizer.special_names))
-        ids_1T = trace.ids_T[None, : trace.end]
-        text_1T = ~torch.isin(ids_1T, special_ids)
-        text_1T[:, : trace.n_prompt] = False
-        if not text_1T.any():
-            return []
-        chunk_1T = torch.where(text_1T, 0, -1)
-        state_1D = mean_states(self.lm.hidden(ids_1T), chunk_1T, n_chunks=1)
-        return self.retriever.find(state_1D, self.config.top_sources)[0]
+    def _chunks(self, trace: Trace, commits_N: Tensor) -> list[Chunk]:
+        return similar_chunks(
+            self.lm, self.tokenizer, self.retriever, trace, commits_N, self.config.top_sources
+        )

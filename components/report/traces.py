@@ -53,8 +53,10 @@ class _Origin(_Part):
 
 
 class _Source(_Part):
-    chunk_id: int
+    chunk_index: int
+    rank: int
     cosine: float
+    random_below_share: float
     text: str
     title: str
     source: str
@@ -137,7 +139,7 @@ def _panel(
         + heat(zip(text.prompt_pieces, text.prompt_weights, strict=True))
         + Markup("<h3>What it wrote, coloured by the concept that spoke most for each token</h3>")
         + tinted(_tints(text.tokens, contributions, colour, shown))
-        + side_by_side(_concepts(shown, colour), _sources(text.sources[: config.n_sources], config))
+        + side_by_side(_concepts(shown, colour), _sources(text.sources, config))
         + Markup("<p>{}</p>").format(
             stacked([("known concepts", text.shares.known), ("unknown", text.shares.unknown),
                      ("residual", text.shares.residual)])
@@ -197,12 +199,16 @@ def _concepts(shown: Sequence[_Concept], colour: Mapping[int, int]) -> Markup:
 
 
 def _sources(sources: Sequence[_Source], config: ReportConfig) -> Markup:
+    """The nearest of each chunk first, then the second of each."""
+    nearest = sorted(sources, key=lambda source: (source.rank, source.chunk_index))
     return Markup("<h3>Nearest training chunks</h3>") + joined(
-        Markup("<p><b>{}</b> · {} · {} · cosine {:.2f}</p>{}").format(
-            source.title, source.source, source.licence, source.cosine,
-            quote(cut(source.text, config.max_text_chars)),
+        Markup(
+            "<p><b>{}</b> · {} · {} · chunk {} · cosine {:.2f}, above {:.1f}% of random pairs</p>{}"
+        ).format(
+            source.title, source.source, source.licence, source.chunk_index + 1, source.cosine,
+            100 * source.random_below_share, quote(cut(source.text, config.max_text_chars)),
         )
-        for source in sources
+        for source in nearest[: config.n_sources]
     )  # fmt: skip
 
 

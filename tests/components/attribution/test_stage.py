@@ -2,19 +2,25 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import torch
 
-from components import contracts
+from components import contracts, retrieval
 from components.attribution.config import AttributeConfig, MaskingConfig
+from components.attribution.similar import similar_chunks
 from components.attribution.stage import attribute
 from components.contracts import ContractError
 from components.index.config import BuildConfig
 from components.index.stage import build
+from model import checkpoint as checkpoints
 from model.input_attribution_config import InputAttributionConfig
+from model.sampling import generate
 from model.sampling_config import SamplingConfig
+from model.tokenizer import Tokenizer
 from tests.components.explained_run import Run, write_checkpoint, write_run
 
 CONFIG = AttributeConfig(
@@ -36,7 +42,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def index(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index")
-    config = BuildConfig(length=64, hidden_width=8, n_steps=3, batch_pairs=8)
+    config = BuildConfig(
+        length=64, hidden_width=8, n_steps=3, batch_pairs=8, batch_sequences=4, n_verbatim=5,
+        bootstrap_draws=20,
+    )  # fmt: skip
     corpus = run.corpus
     build(run.checkpoint, run.tokens, corpus.documents, corpus.chunks, run.vectors, folder, config)
     return folder
@@ -104,15 +113,40 @@ def test_inputs_are_positions_the_network_saw_unmasked(attributions: Path) -> No
 def test_training_rows_cite_text_that_stands_in_the_corpus(run: Run, attributions: Path) -> None:
     documents = contracts.read(run.corpus.documents, contracts.DOCUMENTS).to_pylist()
     text_of = {row["doc_id"]: row["text"] for row in documents if row["split"] == "train"}
+    n_cited = 0
     for prompt in summary_of(attributions)["prompts"]:
-        cosines = [source["cosine"] for source in prompt["sources"]]
-        assert cosines == sorted(cosines, reverse=True)
-        assert len(cosines) == 2
+        by_chunk = defaultdict(list)
         for source in prompt["sources"]:
+            by_chunk[source["chunk_index"]].append(source["cosine"])
             place = slice(source["start"], source["end"])
             assert text_of[source["doc_id"]][place] == source["text"]
             assert source["licence"] == "CC0-1.0"
-    assert len(rows_of(attributions, "training")) == 8
+        assert by_chunk
+        for cosines in by_chunk.values():
+            assert cosines == sorted(cosines, reverse=True)
+            assert len(cosines) == 2
+        n_cited += len(prompt["sources"])
+    rows = rows_of(attributions, "training")
+    assert len(rows) == n_cited
+    assert all("of random pairs" in str(row["name"]) for row in rows)
+
+
+def test_every_chunk_of_a_text_has_its_own_sources(run: Run, index: Path) -> None:
+    lm, tokenizer = checkpoints.load(run.checkpoint), Tokenizer(run.tokens / "tokenizer.json")
+    end = lm.config.end_of_chunk_id
+    words = [tokenizer.encode(text) for text in ("rain cloud storm", "oven bread salt")]
+    ids = torch.tensor([lm.config.bos_id, *words[0], end, *words[1]])
+    (trace,) = generate(lm, [ids[:1]], SamplingConfig(n_new=len(ids) - 1, temperature=0.0))
+    at = trace.position_N.argsort()
+    written_T = torch.cat([ids, trace.ids_T[len(ids) :]])
+    written = replace(trace, ids_T=written_T, token_N=ids[trace.position_N])
+    retriever = retrieval.open_index(index, run.checkpoint)
+    first, second = similar_chunks(lm, tokenizer, retriever, written, at, k=3)
+    assert first.positions == tuple(range(1, len(words[0]) + 2))
+    assert second.positions == tuple(range(len(words[0]) + 2, len(ids)))
+    assert [source.cosine for source in first.sources] != [
+        source.cosine for source in second.sources
+    ]
 
 
 def test_prompts_are_held_out_openings_of_all_domains(run: Run, attributions: Path) -> None:

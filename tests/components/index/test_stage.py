@@ -18,7 +18,7 @@ from tests.components.explained_run import Run, write_checkpoint, write_run
 
 CONFIG = BuildConfig(
     length=64, n_fitted=100, n_held_back=10, n_held_out=8, hidden_width=32, n_steps=150,
-    batch_pairs=32, lr=3e-3, batch_sequences=4, n_verbatim=18,
+    batch_pairs=32, lr=3e-3, batch_sequences=4, n_verbatim=18, bootstrap_draws=40,
     layout=LayoutConfig(recall_queries=20),
 )  # fmt: skip
 

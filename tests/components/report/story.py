@@ -214,7 +214,8 @@ def _attributions(folder: Path) -> None:
                          for i, name in enumerate(NAMES)],
             "tokens": [{"position": 5 + i, "token": token, "logit": 3.0, "confidence": 0.5,
                         "order": i} for i, token in enumerate(written)],
-            "sources": [{"chunk_id": 3, "cosine": 0.81, "text": f"They sailed. {MARKUP}",
+            "sources": [{"chunk_id": 3, "chunk_index": 0, "rank": 0, "cosine": 0.81,
+                         "random_below_share": 0.99, "text": f"They sailed. {MARKUP}",
                          "title": "A log", "source": "literature-source", "licence": "CC0-1.0"}],
         }
         for prompt_id in range(2)
