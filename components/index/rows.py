@@ -41,8 +41,8 @@ class IndexedChunks:
     def rows(self, first_row: int = 0, first_chunk_id: int = 0) -> Iterator[dict[str, object]]:
         """Rows of Index@1; the numbers begin where those of an index that is added to end."""
         for chunk in training_chunks(self.documents, self.chunks):
-            row = self.row_of[int(str(chunk["chunk_id"]))]
-            if self.places[row][0]["chunk_id"] == chunk["chunk_id"]:
+            row = self.row_of.get(int(str(chunk["chunk_id"])), -1)
+            if row >= 0 and self.places[row][0]["chunk_id"] == chunk["chunk_id"]:
                 yield _row(chunk, first_row + row, self.places[row], first_chunk_id)
 
 
