@@ -3,7 +3,7 @@
 Shape suffixes: N chunk   K row found   G document
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,13 @@ DEEPEST = max(RECALL_AT)
 def mean(
     values_N: NDArray[np.float64], doc_id_N: NDArray[np.str_], config: BuildConfig
 ) -> Measured:
-    """Mean with its interval; chunks of one document are drawn together."""
+    """Mean with its interval, which no value lies beyond; documents are drawn whole."""
     documents, group_N = np.unique(doc_id_N, return_inverse=True)
     sum_G = intervals.by_group(values_N, group_N, len(documents))
     count_G = intervals.by_group(np.ones_like(values_N), group_N, len(documents))
     found = intervals.ratio_interval(sum_G, count_G, draws=config.bootstrap_draws, seed=config.seed)
-    return Measured(**asdict(found), n=len(values_N))
+    low, high = np.clip([found.low, found.high], values_N.min(), values_N.max()).tolist()
+    return Measured(**asdict(replace(found, low=low, high=high)), n=len(values_N))
 
 
 def recall_of_own(

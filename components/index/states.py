@@ -114,7 +114,7 @@ class StateReader:
         span_C = self.stream.origins(split, self.config.length, indices).span_C
         clean_CD = mean_states(self._hidden(batch.ids_BT), batch.chunk_BT, len(span_C))
         masked_CD, asked_BT = self._masked(batch, len(span_C))
-        kept_C = self._share(split, batch, indices, span_C) >= 1.0
+        kept_C = self.share(split, batch, indices, span_C) >= 1.0
         if self._is_asked_for_masked:
             kept_C &= np.isin(np.arange(len(span_C)), asked_BT)
         kept = np.flatnonzero(kept_C)
@@ -132,7 +132,7 @@ class StateReader:
     def _pairs(self, indices: Integers) -> Pairs:
         batch = self.stream.batch("train", self.config.length, indices)
         span_C = self.stream.origins("train", self.config.length, indices).span_C
-        kept = np.flatnonzero(self._share("train", batch, indices, span_C) >= _LEAST_SHARE)
+        kept = np.flatnonzero(self.share("train", batch, indices, span_C) >= _LEAST_SHARE)
         clean_CD = mean_states(self._hidden(batch.ids_BT), batch.chunk_BT, len(span_C))
         chunk_id_C = self.stream.spans.chunk_id[span_C]
         if not self._is_asked_for_masked:
@@ -163,7 +163,7 @@ class StateReader:
         with torch.autocast(ids_BT.device.type, torch.bfloat16, enabled=low_precision):
             return self.lm.composed(self.lm.hidden(ids_BT)).float()
 
-    def _share(
+    def share(
         self, split: str, batch: Batch, indices: Integers, span_C: Integers
     ) -> NDArray[np.float64]:
         """Share of each chunk's tokens, its special ones included, that the window holds."""
