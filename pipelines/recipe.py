@@ -10,6 +10,7 @@ from components.atlas.labelling_config import AnnotateConfig
 from components.atlas.learning_config import LearnConfig
 from components.atlas.library_config import CanonicaliseConfig
 from components.attribution.config import AttributeConfig
+from components.capability import benchmarks
 from components.corpus.config import ConverseConfig, CorpusConfig, HubSource
 from components.endpoints import LocalModel
 from components.evaluation.config import EvaluateConfig
@@ -102,6 +103,8 @@ class Recipe(Config):
             tagging.tagger == "language_model" and isinstance(tagging.language_model, LocalModel)
         ) or (naming.namer == "language_model" and isinstance(naming.language_model, LocalModel))
         needed += [_MODEL_PACKAGE] if asks_local_model else []
+        if self.evaluation.capability is not None:
+            needed += benchmarks.packages(self.evaluation.capability.benchmarks)
         return tuple(dict.fromkeys(needed))
 
 

@@ -62,9 +62,14 @@ def write(found: Capability, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     text = {name: score.model_dump() for name, score in found.scores.items()}
     (out / SCORES_FILE).write_text(json.dumps(text, indent=1, allow_nan=False) + "\n")
+    write_questions(found, out)
+    contracts.seal(out, contracts.SCORES)
+
+
+def write_questions(found: Capability, out: Path) -> None:
+    """The questions alone."""
     with (out / QUESTIONS_FILE).open("w") as file:
         file.writelines(json.dumps(row) + "\n" for row in found.rows)
-    contracts.seal(out, contracts.SCORES)
 
 
 def of_chosen(chosen: Sequence[Chosen], benchmark: Benchmark, scorer: Scorer) -> Scores:

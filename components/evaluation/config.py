@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
+from components.capability.config import CapabilityConfig
 from model.config import Config
 
 Split = Literal["valid", "test"]
@@ -49,3 +50,8 @@ class EvaluateConfig(Config):
     bootstrap_draws: PositiveInt = Field(default=1000, ge=1000)
     embedder: str
     """Encoder of the offline judge, by name."""
+
+    capability: CapabilityConfig | None = None
+    """Packaged benchmarks to answer beside the held-out text. None: none, as in every recipe of a
+    small network, which sits at chance on them; `python -m components.harness capability` asks
+    any checkpoint."""

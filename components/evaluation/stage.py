@@ -3,6 +3,7 @@
 scores.json    {name: {value, n, n_of, low, high, unit, condition, note}}
 concepts.csv   recognition and alignment of each concept
 scores.png     by domain, by concept, by part
+questions.jsonl   answers to packaged benchmarks, where the config asks for some
 """
 
 import csv
@@ -16,6 +17,7 @@ import torch
 
 from components import contracts, embedding
 from components.alignment import Alignment, Card, cards_of, judge
+from components.capability.measure import measure, write_questions
 from components.evaluation import figure
 from components.evaluation.concepts import Recognition, recognise
 from components.evaluation.config import EvaluateConfig
@@ -32,6 +34,8 @@ from components.evaluation.scores import (
     of_parts,
     of_recognition,
 )
+from components.examinee import Examinee
+from components.networks import TOKENIZER_FILE, Network
 from components.scores import Scorer, Scores
 from components.tokens import TokenStream
 from model import checkpoint as checkpoints
@@ -40,11 +44,12 @@ from model.estimators import DiffusionEstimator, Estimator
 from model.language_model import LanguageModel
 from model.likelihood import estimate, token_nats
 from model.metrics import presence
+from model.tokenizer import Tokenizer
 
 
 def evaluate(checkpoint: Path, tokens: Path, scores: Path, config: EvaluateConfig) -> int:
     """Measure everything. Returns the number of scores."""
-    contracts.verify(checkpoint, contracts.CHECKPOINT)
+    sealed = contracts.verify(checkpoint, contracts.CHECKPOINT)
     lm = checkpoints.load(checkpoint)
     stream = TokenStream(tokens)
     _check(lm, stream, config)
@@ -60,6 +65,11 @@ def evaluate(checkpoint: Path, tokens: Path, scores: Path, config: EvaluateConfi
         found |= of_parts(reading, scorer, suffix) | of_agreement(reading, scorer) | study.scores
         auroc_L = study.recognition.auroc_L
         _write_concepts(study, scores / "concepts.csv")
+    if config.capability is not None:
+        network = Network(lm, Tokenizer(checkpoint / TOKENIZER_FILE), sealed.digest)
+        measured = measure(Examinee(network, config.capability.likelihood), config.capability)
+        found |= measured.scores
+        write_questions(measured, scores)
     text = {name: score.model_dump() for name, score in found.items()}
     (scores / "scores.json").write_text(json.dumps(text, indent=1, allow_nan=False) + "\n")
     figure.draw(found, auroc_L, suffix, scores / "scores.png")

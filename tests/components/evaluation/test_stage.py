@@ -9,10 +9,12 @@ import pytest
 import torch
 
 from components import contracts
+from components.capability.config import CapabilityConfig
 from components.evaluation.config import EvaluateConfig
 from components.evaluation.reading import unigram_nats
 from components.evaluation.stage import evaluate
 from components.tokens import TokenStream
+from tests.components.capability import packaged
 from tests.components.written_tokens import BLOCK, write_checkpoint, write_tokens
 
 CONFIG = EvaluateConfig(
@@ -114,3 +116,16 @@ def test_the_unigram_counts_training_text_alone(tokens):
     count_V[stream.specials.bos_id] = 0
     wanted_V = -np.log((count_V + 0.5) / (count_V + 0.5).sum())
     torch.testing.assert_close(nats_V, torch.from_numpy(wanted_V))
+
+
+def test_packaged_benchmarks_stand_beside_the_held_out_text_where_asked_for(
+    tokens, tmp_path, monkeypatch
+):
+    packaged.write(tmp_path / "packages", monkeypatch)
+    asked = CapabilityConfig(benchmarks=("truthfulqa_mc1",))
+    config = CONFIG.model_copy(update={"capability": asked})
+    scores = evaluated(tokens, tmp_path, "cdlm", config)
+    assert scores["truthfulqa_mc1_chance"]["value"] == 0.5
+    assert scores["truthfulqa_mc1_accuracy"]["n"] == 1
+    assert "bits_per_byte" in scores
+    assert (tmp_path / "scores" / "questions.jsonl").is_file()
