@@ -28,6 +28,9 @@ from model.topk import TopConcepts, top_concepts, weighted_rows
 RAREST = 1e-6
 """Prevalences below this start their concept as if they were this."""
 
+_GATHERED = 1 << 23
+"""Numbers of concept embeddings gathered at once: 32 MiB."""
+
 
 @dataclass(frozen=True)
 class Decomposition:
@@ -72,12 +75,16 @@ class ConceptHead(nn.Module, ABC):
 
     def narrow(self, row_D: Tensor) -> Tensor:
         """A direction in the space of the embeddings, (…, E): `widen` turned round."""
-        return row_D
+        return row_D.float()
 
     def contributions(self, top: TopConcepts, row_ND: Tensor) -> Tensor:
-        """What each kept concept adds to the product of the state and a row, (N, k)."""
-        embedding_NkE = F.embedding(top.ids, self.tables().embedding_KE)
-        return top.activations * torch.einsum("nke,ne->nk", embedding_NkE, self.narrow(row_ND))
+        """What each kept concept adds to the logit (N, k) of a row of the head (N, D), eq. 22."""
+        row_NE, table_KE = self.narrow(row_ND), self.tables().embedding_KE
+        product_Nk = torch.empty_like(top.activations)
+        for part in _slices(len(row_NE), top.ids.shape[-1] * table_KE.shape[1]):
+            gathered_NkE = F.embedding(top.ids[part], table_KE)
+            product_Nk[part] = torch.einsum("nke,ne->nk", gathered_NkE, row_NE[part])
+        return top.activations * product_Nk
 
     def logits(self, hidden_D: Tensor) -> Tensor:
         """Concept logits (…, K) in float32, uncut."""
@@ -220,3 +227,9 @@ class ConceptBottleneck(nn.Module):
         if not self.config.residual:
             residual_BTD = torch.zeros_like(residual_BTD)
         return Decomposition(known_BTD, unknown_BTD, residual_BTD, top, top_unknown)
+
+
+def _slices(n_rows: int, numbers_a_row: int) -> list[slice]:
+    """Rows a few at a time, so that no table of gathered embeddings grows with them."""
+    at_once = max(1, _GATHERED // max(1, numbers_a_row))
+    return [slice(start, start + at_once) for start in range(0, n_rows, at_once)]
