@@ -128,10 +128,12 @@ ATTRIBUTIONS = Contract(
     ("summary.json",),
 )  # fmt: skip
 STEERING_REPORT = Contract(
-    "SteeringReport", "1.0.0", "steer",
+    "SteeringReport", "2.0.0", "steer",
     _columns(
-        concept_id=_I32, name=_STR, prevalence=_F32, prompt_id=_I32, arm=_STR, strength=_F32,
-        concept_score=_F32, quality=_F32, nll_nats=_F32, text=_STR,
+        concept_id=_I32, name=_STR, prevalence=_F32, prompt_id=_I32, about=pa.bool_(),
+        steering_trained=pa.bool_(), arm=_STR, strength=_F32, concept_score=_F32, word_score=_F32,
+        quality=_F32, harmonic_mean=_F32, nll_nats=_F32, distinct_2=_F32, repetition=_F32,
+        judged_concept=_F32, judged_quality=_F32, text=_STR,
     ),
     ("summary.json",),
 )  # fmt: skip

@@ -67,6 +67,11 @@ def toward(lm: LanguageModel, direction_D: Tensor) -> Tensor:
     return lm.unembed(direction_D).detach().float().index_fill(0, never, -math.inf)
 
 
+def steerable(lm: LanguageModel, concepts: Sequence[ConceptRef]) -> bool:
+    """Whether a group's direction raises any token: else there is nothing to calibrate."""
+    return bool(toward(lm, direction(lm, concepts)).max() > 0)
+
+
 def calibration(lm: LanguageModel, concepts: Sequence[ConceptRef], strength: float) -> float:
     """γ: how far along a group's direction its top token's logit moves by `strength`."""
     peak = float(toward(lm, direction(lm, concepts)).max())

@@ -118,9 +118,9 @@ class Page:
         self, state_ND: Tensor, bare_ND: Tensor, rows_N: Tensor, position_N: Tensor
     ) -> Tensor:
         """Logits that choose tokens: guided, suppressed, and never a token that is no text."""
-        logits_NV = self.lm.logits(state_ND)
+        logits_NV = self.lm.logits(state_ND).float()
         if self.config.guidance:
-            bare_NV = self.lm.logits(bare_ND)
+            bare_NV = self.lm.logits(bare_ND).float()
             logits_NV = bare_NV + (self.config.guidance + 1) * (logits_NV - bare_NV)
         if self.steering is not None:
             suppression_NV = self.steering.suppression(rows_N, self.written_B[rows_N])

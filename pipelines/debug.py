@@ -37,7 +37,7 @@ from components.packing.config import LiftConfig, PackConfig
 from components.registry.config import PromoteConfig
 from components.report.config import ReportConfig
 from components.scaling.config import FitConfig, LadderConfig, PointTraining, Size
-from components.steering.config import SteerConfig
+from components.steering.config import ResponseConfig, SafetyConfig, SteerConfig
 from components.training.config import TrainConfig
 from model.config import NetworkConfig
 from model.input_attribution_config import InputAttributionConfig
@@ -149,8 +149,12 @@ def debug() -> Recipe:
             sampling=SamplingConfig(n_new=12, temperature=0.7, top_p=0.9),
         ),
         steering=SteerConfig(
-            n_concepts=3, strengths=(0.0, 16.0), n_neutral=1, n_about=1, prompt_tokens=5,
-            min_words=1, sampling=SamplingConfig(n_new=10, temperature=0.8, top_p=0.9),
+            n_concepts=3, strengths=(0.0, 16.0), strengths_before=(16.0,), n_neutral=1, n_about=1,
+            prompt_tokens=5, min_words=1, safety=SafetyConfig(
+                about="sea and weather", n_members=2, n_prompts=2, strength=16.0,
+            ),
+            response=ResponseConfig(n_targets=2, n_concepts=2, strength=16.0),
+            sampling=SamplingConfig(n_new=10, temperature=0.8, top_p=0.9),
         ),
         registry=PromoteConfig(name="clearstory-debug"),
         report=ReportConfig(recipe="debug", map="pca"),

@@ -24,7 +24,7 @@ from components.packing.config import LiftConfig, PackConfig
 from components.registry.config import PromoteConfig
 from components.report.config import ReportConfig
 from components.scaling.config import FitConfig, LadderConfig, PointTraining, Size
-from components.steering.config import SteerConfig
+from components.steering.config import ResponseConfig, SafetyConfig, SteerConfig
 from components.training.config import TrainConfig
 from model.config import NetworkConfig
 from model.sampling_config import SamplingConfig
@@ -91,6 +91,15 @@ _LADDER = LadderConfig(
     evaluation_tokens=40_000,
 )  # fmt: skip
 
+_STEERING = SteerConfig(
+    n_concepts=60, strengths=(0.0, 8.0, 16.0, 32.0), strengths_before=(8.0, 16.0), n_neutral=2,
+    n_about=1, prompt_tokens=40, batch_rows=128,
+    safety=SafetyConfig(about="Diseases, their symptoms and how they are treated", strength=16.0),
+    response=ResponseConfig(strength=8.0),
+    sampling=SamplingConfig(n_new=24, temperature=0.5, top_p=0.9, repetition_penalty=1.2),
+)  # fmt: skip
+"""Prompts and new tokens fill two blocks of 32: one that is cached, one that is written."""
+
 
 def demo() -> Recipe:
     """Real text, a language model that tags it, a few million parameters: a laptop's half hour."""
@@ -127,10 +136,7 @@ def demo() -> Recipe:
         attribution=AttributeConfig(
             sampling=SamplingConfig(n_new=64, temperature=0.7, top_p=0.9, repetition_penalty=1.2),
         ),
-        steering=SteerConfig(
-            strengths=(0.0, 8.0, 16.0),
-            sampling=SamplingConfig(n_new=32, temperature=0.8, top_p=0.9, repetition_penalty=1.2),
-        ),
+        steering=_STEERING,
         registry=PromoteConfig(name="clearstory-demo"),
         report=ReportConfig(recipe="demo"),
         conversations=_CONVERSATIONS,

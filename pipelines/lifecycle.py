@@ -81,7 +81,8 @@ def lifecycle(recipe: Recipe) -> GraphComponent:
         law = _ladder(recipe, atlas, packed, settings)
         attributions = _attributions(recipe, atlas, packed, checkpoint, settings)
         steered = steer(
-            **stream, checkpoint=checkpoint, lifted=packed.lifted,
+            **stream, checkpoint=checkpoint, pretrained=pretrained.outputs["checkpoint"],
+            annotator=atlas.annotator, lifted=packed.lifted,
             config=recipe.steering.model_dump_json(),
         )  # fmt: skip
         place(steered, LARGE)

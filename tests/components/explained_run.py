@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from components import contracts
+from components import annotators, contracts, embedding, hashing
+from components.annotators import Annotator, Calibration, Linear
 from components.hashing import HashingEmbedder
 from components.packing.config import LiftConfig, PackConfig
 from components.packing.lift import lift
@@ -44,6 +45,7 @@ class Run:
     lifted: Path
     vectors: Path
     checkpoint: Path
+    annotator: Path
 
 
 def write_run(folder: Path) -> Run:
@@ -62,7 +64,24 @@ def write_run(folder: Path) -> Run:
     lift(folder / "tokens", corpus.concepts, folder / "lifted", how)
     _write_vectors(folder / "vectors", [chunk for text in texts for chunk, _ in text.chunks])
     checkpoint = write_checkpoint(folder / "checkpoint", folder / "tokens", folder / "lifted")
-    return Run(corpus, folder / "tokens", folder / "lifted", folder / "vectors", checkpoint)
+    annotator = write_annotator(folder / "annotator")
+    return Run(
+        corpus, folder / "tokens", folder / "lifted", folder / "vectors", checkpoint, annotator
+    )
+
+
+def write_annotator(folder: Path, library: str = "made-up") -> Path:
+    """Cosine with a concept's words, by the encoder that needs no download."""
+    folder.mkdir()
+    encoder = embedding.load(hashing.NAME)
+    weight_KD = encoder.embed([" ".join(words) for words in WORDS])
+    nothing_K = np.zeros(len(WORDS), dtype=np.float32)
+    calibration = Calibration(nothing_K + 0.4, nothing_K + 0.1)
+    annotators.save(
+        Annotator(Linear(weight_KD, nothing_K), calibration, max_labels=2), folder, "cards",
+        {"encoder": encoder.name, "encoder_digest": encoder.digest, "library_digest": library},
+    )  # fmt: skip
+    return folder
 
 
 def write_checkpoint(folder: Path, tokens: Path, lifted: Path, seed: int = 0) -> Path:
