@@ -44,7 +44,7 @@ class AttributeConfig(Config):
     top_sources: PositiveInt = 5
     """Training chunks listed for each generated chunk."""
 
-    input_targets: PositiveInt = 12
+    input_targets: PositiveInt = 8
     """Tokens of each text whose inputs are attributed, evenly spread over the order of commits."""
 
     inputs: InputAttributionConfig = InputAttributionConfig()

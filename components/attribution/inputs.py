@@ -5,6 +5,7 @@ Masking is the test of the attribution (paper §6.1.1): see `model.input_masking
 Shape suffixes: N token of the text, in reading order   B target   T position
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,7 @@ from model.trace import Trace
 class TracedInputs:
     """What one token owes to each position of the text; 0 where the network saw none."""
 
+    commit: int
     position: int
     weight_T: Tensor
     missing: float
@@ -56,6 +58,7 @@ def trace_inputs(
     replay_B = (found.logit_B - trace.logit_N[chosen]).abs()
     traced = [
         TracedInputs(
+            commit,
             int(trace.position_N[commit]),
             found.weight_BT[row],
             float(found.missing_B[row]),
@@ -70,12 +73,13 @@ def trace_inputs(
 
 
 def mask_inputs(
-    lm: LanguageModel, trace: Trace, commits_N: Tensor, prompt_id: int, config: AttributeConfig
-) -> Masked:
-    """Mask inputs of a few tokens, and compare with what was said of them."""
-    how = config.masking
-    chosen = spread(commits_N, how.targets)
-    weight_BT = attribute(lm, trace, chosen, config.inputs).weight_BT
+    lm: LanguageModel, trace: Trace, traced: Sequence[TracedInputs], prompt_id: int,
+    config: AttributeConfig,
+) -> Masked:  # fmt: skip
+    """Mask inputs of a few of the traced tokens, and compare with what was said of them."""
+    how, weight_of = config.masking, {one.commit: one.weight_T for one in traced}
+    chosen = spread(torch.tensor(list(weight_of)), how.targets)
+    weight_BT = torch.stack([weight_of[commit] for commit in chosen])
     in_parts_BT = attribute(lm, trace, chosen, how.in_parts).weight_BT
     effect_BT = effects(lm, trace, chosen)
     found = curves(

@@ -71,14 +71,15 @@ class Tracer:
             trace.token_N[commits_N],
             trace.logit_N[commits_N],
         )
+        inputs = trace_inputs(self.lm, trace, commits_N, self.config)
         return TracedText(
             prompt_id,
             prompt,
             trace,
             commits_N,
             concepts,
-            trace_inputs(self.lm, trace, commits_N, self.config),
-            mask_inputs(self.lm, trace, commits_N, prompt_id, self.config),
+            inputs,
+            mask_inputs(self.lm, trace, inputs, prompt_id, self.config),
             self._chunks(trace, commits_N),
         )
 
