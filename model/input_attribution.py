@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -75,8 +76,7 @@ def attribute(
     n_positions, by_commit = len(trace.ids_T), {}
     for replay in replays(lm, trace, commits):
         found = _integrated(lm, replay, config)
-        for place in (replay.commit_SP >= 0).nonzero().tolist():
-            at = tuple(place)
+        for at in np.ndindex(*replay.commit_SP.shape):
             weight_T = torch.zeros(n_positions)
             weight_T[: replay.inputs_ST.shape[1]] = found.weight_SPT[at]
             by_commit[int(replay.commit_SP[at])] = (
@@ -131,7 +131,7 @@ def _integrated(lm: LanguageModel, replay: Replay, config: InputAttributionConfi
     while True:
         missing_SP = (weight_SGPT.sum(-1) - effect_SGP).abs().sum(1)
         reached_SP = missing_SP <= config.tolerance * effect_SGP.abs().sum(1)
-        open_S = (~reached_SP & (replay.commit_SP >= 0)).any(1).nonzero().squeeze(-1)
+        open_S = (~reached_SP).any(1).nonzero().squeeze(-1)
         if not len(open_S) or 2 * panels > most:
             return _Integrated(
                 weight_SGPT.sum(1), whole.logit_JP, effect_SGP.sum(1), missing_SP, reached_SP,

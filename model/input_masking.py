@@ -80,7 +80,7 @@ def _targets(
     lm: LanguageModel, trace: Trace, commits: Sequence[int]
 ) -> Iterator[tuple[int, _Target]]:
     for replay in replays(lm, trace, commits):
-        for snapshot, place in (replay.commit_SP >= 0).nonzero().tolist():
+        for snapshot, place in np.ndindex(*replay.commit_SP.shape):
             yield int(replay.commit_SP[snapshot, place]), _Target(replay, snapshot, place)
 
 

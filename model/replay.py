@@ -38,14 +38,14 @@ class Branch:
 
 @dataclass(frozen=True)
 class Replay:
-    """Snapshots of one length, and the commits read off each of them."""
+    """Snapshots of one length, and the commits read off each of them, as many of all."""
 
     branches: tuple[Branch, ...]
     """The first sees all that any sees."""
 
     injection: Injection | None
     commit_SP: Tensor
-    """int64: of the trace; −1 where a snapshot has fewer commits than others."""
+    """int64: of the trace."""
 
     readout_SP: Tensor
     token_SP: Tensor
@@ -67,30 +67,30 @@ class Slopes:
 
 
 def replays(lm: LanguageModel, trace: Trace, commits: Sequence[int]) -> Iterator[Replay]:
-    """These commits of a trace, snapshots of a length together. Every one of them is checked: it
-    must give the recorded logit again."""
+    """These commits of a trace, snapshots of one length and as many commits together. Each commit
+    is checked: it must give the recorded logit again."""
     _check(lm, trace, commits)
-    by_length: dict[int, dict[int, list[int]]] = {}
+    by_group: dict[int, list[int]] = {}
     for commit in dict.fromkeys(commits):
-        length, group = int(trace.seen_N[commit]), int(trace.group_N[commit])
-        by_length.setdefault(length, {}).setdefault(group, []).append(commit)
-    for by_group in by_length.values():
-        replay = _replay(trace, by_group)
+        by_group.setdefault(int(trace.group_N[commit]), []).append(commit)
+    alike: dict[tuple[int, int], list[int]] = {}
+    for group, mine in by_group.items():
+        alike.setdefault((int(trace.seen_N[mine[0]]), len(mine)), []).append(group)
+    for groups in alike.values():
+        replay = _replay(trace, groups, torch.tensor([by_group[group] for group in groups]))
         _check_logits(lm, trace, replay)
         yield replay
 
 
-def _replay(trace: Trace, by_group: dict[int, list[int]]) -> Replay:
-    most = max(map(len, by_group.values()))
-    commit_SP = torch.tensor([mine + [-1] * (most - len(mine)) for mine in by_group.values()])
-    seen = [trace.snapshot(group) for group in by_group]
+def _replay(trace: Trace, groups: Sequence[int], commit_SP: Tensor) -> Replay:
+    seen = [trace.snapshot(group) for group in groups]
     branches = [Branch(trace.guidance + 1, torch.stack([one.ids_T for one in seen]))]
     if trace.guidance:
         bare_ST = torch.stack([trace.without_prompt(one).ids_T for one in seen])
         branches.append(Branch(-trace.guidance, bare_ST))
     return Replay(
         branches=tuple(branches),
-        injection=_injection(trace, list(by_group), branches[0].ids_ST),
+        injection=_injection(trace, groups, branches[0].ids_ST),
         commit_SP=commit_SP,
         readout_SP=trace.readout_N[commit_SP],
         token_SP=trace.token_N[commit_SP],
@@ -98,7 +98,7 @@ def _replay(trace: Trace, by_group: dict[int, list[int]]) -> Replay:
     )
 
 
-def _injection(trace: Trace, groups: list[int], ids_ST: Tensor) -> Injection | None:
+def _injection(trace: Trace, groups: Sequence[int], ids_ST: Tensor) -> Injection | None:
     """What steering added when each group was committed."""
     if trace.steering is None:
         return None
@@ -205,15 +205,14 @@ def _check(lm: LanguageModel, trace: Trace, commits: Sequence[int]) -> None:
 def _check_logits(lm: LanguageModel, trace: Trace, replay: Replay) -> None:
     snapshots_S = torch.arange(len(replay.inputs_ST))
     found_SP = logits(lm, replay, snapshots_S, replay.inputs_ST, at_once=8)
-    used_SP = replay.commit_SP >= 0
-    found_B, recorded_B = found_SP[used_SP], trace.logit_N[replay.commit_SP[used_SP]]
+    found_B, recorded_B = found_SP.flatten(), trace.logit_N[replay.commit_SP].flatten()
     if not torch.isfinite(found_B).all():
         raise ValueError("the network's logits are not finite; are the weights damaged?")
     error_B = (found_B - recorded_B).abs() / recorded_B.abs().clamp_min(1.0)
     if error_B.max() > SAME_LOGIT:
         at = int(error_B.argmax())
         raise ValueError(
-            f"commit {int(replay.commit_SP[used_SP][at])} was made with logit "
+            f"commit {int(replay.commit_SP.flatten()[at])} was made with logit "
             f"{float(recorded_B[at]):.4f} and is replayed with {float(found_B[at]):.4f}: the trace "
             f"is not this network's; load the checkpoint that generated it"
         )
