@@ -97,9 +97,14 @@ def aggregate(found: InputAttribution, trace: Trace, *, scope: Scope, sign: Sign
     generated_T[trace.position_N] = True
     everywhere_T = torch.ones_like(generated_T)
     inside_T = {"prompt": trace.given_T, "generated": generated_T, "all": everywhere_T}[scope]
-    weight_BT = found.weight_BT * inside_T
-    vote_BT = weight_BT / weight_BT.abs().sum(1, keepdim=True).clamp_min(1e-8)
+    vote_BT = votes(found.weight_BT, inside_T)
     return (vote_BT.abs() if sign == "absolute" else vote_BT).mean(0)
+
+
+def votes(weight_BT: Tensor, inside_T: Tensor) -> Tensor:
+    """Each target's weights inside a scope, as parts of their absolute sum; 0 outside."""
+    scoped_BT = weight_BT * inside_T
+    return scoped_BT / scoped_BT.abs().sum(1, keepdim=True).clamp_min(1e-8)
 
 
 def completeness_error(missing_B: Tensor, gap_B: Tensor) -> float:

@@ -14,6 +14,7 @@ from components.attribution.input_summary import input_summary
 from components.attribution.tracing import TracedText
 from components.index_facts import CLAIM
 from model import attribution
+from model.input_attribution import votes
 from model.tokenizer import Tokenizer
 
 
@@ -109,8 +110,7 @@ def _chunk_concepts(
 
 def _prompt_weights(text: TracedText) -> list[float]:
     """What the prompt's tokens did for the explained ones: each has an equal vote, signs kept."""
-    n_prompt = text.trace.n_prompt
-    votes = [traced.weight_T[:n_prompt] for traced in text.inputs]
-    mean_T = torch.stack([vote_T / vote_T.abs().sum().clamp_min(1e-8) for vote_T in votes]).mean(0)
-    weights: list[float] = mean_T.tolist()
+    weight_BT = torch.stack([traced.weight_T for traced in text.inputs])
+    mean_T = votes(weight_BT, text.trace.given_T).mean(0)
+    weights: list[float] = mean_T[: text.trace.n_prompt].tolist()
     return weights
