@@ -8,6 +8,7 @@ from benchmarks import (
     concept_top,
     dependence,
     generation,
+    input_attribution,
     loader,
     routing,
     saving,
@@ -21,6 +22,6 @@ if __name__ == "__main__":
         print(benchmark.contest(), flush=True)
     print(loader.against_arrow(), flush=True)
     print(loader.opening(), flush=True)
-    for several in (concept_top, concept_sums, dependence, vocabulary, routing):
+    for several in (concept_top, concept_sums, dependence, vocabulary, routing, input_attribution):
         for contest in several.contests():
             print(contest, flush=True)
