@@ -76,6 +76,10 @@ class Index(dsl.Artifact):
     schema_title, schema_version = _of(contracts.INDEX)
 
 
+class UnknownNames(dsl.Artifact):
+    schema_title, schema_version = _of(contracts.UNKNOWN_NAMES)
+
+
 class Attributions(dsl.Artifact):
     schema_title, schema_version = _of(contracts.ATTRIBUTIONS)
 

@@ -119,6 +119,14 @@ INDEX = Contract(
     ),
     ("index.faiss", "index.json", "transducer.safetensors"),
 )  # fmt: skip
+UNKNOWN_NAMES = Contract(
+    "UnknownNames", "1.0.0", "name",
+    _columns(
+        concept_id=_I32, name=_STR, description=_STR, auc=_F32, auc_low=_F32, auc_high=_F32,
+        n_chunks=_I64, contribution_share=_F32, top_tokens=pa.list_(_STR), example=_STR,
+    ),
+    ("names.json",),
+)  # fmt: skip
 ATTRIBUTIONS = Contract(
     "Attributions", "1.0.0", "attribute",
     _columns(
@@ -175,8 +183,9 @@ ALL = {
     contract.name: contract
     for contract in (
         DOCUMENTS, CHUNKS, VECTORS, TAGS, CONCEPTS, ANNOTATOR, LABELS, LIFTED_WORDS, MESSAGES,
-        GATE_REPORT, TOKENS, CHECKPOINT, CURVE, SCORES, SCALING_FIT, INDEX, ATTRIBUTIONS,
-        STEERING_REPORT, CALIBRATION, STUDY, ANSWERS, STUDY_ANALYSIS, MODEL_VERSION, REPORT,
+        GATE_REPORT, TOKENS, CHECKPOINT, CURVE, SCORES, SCALING_FIT, INDEX, UNKNOWN_NAMES,
+        ATTRIBUTIONS, STEERING_REPORT, CALIBRATION, STUDY, ANSWERS, STUDY_ANALYSIS, MODEL_VERSION,
+        REPORT,
     )
 }  # fmt: skip
 """Every contract by name, in the order of the life cycle."""

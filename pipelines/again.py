@@ -18,6 +18,7 @@ from components.finetuning.component import finetune
 from components.gates.component import check
 from components.index.component import build
 from components.midtraining.component import midtrain
+from components.naming.component import name
 from components.packing.component import lift, pack
 from components.records import StageRecord
 from components.registry.component import promote
@@ -33,7 +34,8 @@ COMPONENTS: dict[str, BaseComponent] = {
     "tag": atlas.tag, "canonicalise": atlas.canonicalise, "learn": atlas.learn,
     "annotate": atlas.annotate, "judge": atlas.judge, "pack": pack, "lift": lift, "train": train,
     "midtrain": midtrain,
-    "evaluate": evaluate, "measure": measure, "fit": fit, "build": build, "attribute": attribute,
+    "evaluate": evaluate, "measure": measure, "fit": fit, "build": build, "name": name,
+    "attribute": attribute,
     "steer": steer, "converse": converse, "finetune": finetune, "promote": promote,
     "report": report,
 }  # fmt: skip

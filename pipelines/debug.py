@@ -32,6 +32,7 @@ from components.index.config import BuildConfig
 from components.judging_config import EmbeddingJudgeConfig
 from components.launch import RanksConfig
 from components.midtraining.config import NOISE, OBJECTIVE, MidtrainConfig
+from components.naming.config import NameConfig
 from components.nearest_config import LayoutConfig
 from components.packing.config import LiftConfig, PackConfig
 from components.registry.config import PromoteConfig
@@ -138,6 +139,10 @@ def debug() -> Recipe:
         index=BuildConfig(
             length=64, n_fitted=100, n_held_back=15, n_held_out=15, hidden_width=32, n_steps=60,
             batch_pairs=32, n_verbatim=20, layout=LayoutConfig(recall_queries=30),
+        ),
+        naming=NameConfig(
+            length=64, scan_tokens=3_000, n_named=6, n_activating=4, least_activating=2, n_others=6,
+            bootstrap_draws=20,
         ),
         attribution=AttributeConfig(
             n_prompts=3, prompt_tokens_least=5, prompt_tokens_most=9, input_targets=3,

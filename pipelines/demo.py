@@ -20,6 +20,7 @@ from components.index.config import BuildConfig
 from components.judging_config import EmbeddingJudgeConfig
 from components.launch import RanksConfig
 from components.midtraining.config import NOISE, OBJECTIVE, MidtrainConfig
+from components.naming.config import NameConfig
 from components.packing.config import LiftConfig, PackConfig
 from components.registry.config import PromoteConfig
 from components.report.config import ReportConfig
@@ -133,6 +134,7 @@ def demo() -> Recipe:
         index=BuildConfig(
             length=256, n_fitted=5_000, n_held_back=200, n_held_out=200, n_verbatim=100
         ),
+        naming=NameConfig(length=256, scan_tokens=60_000, n_named=40),
         attribution=AttributeConfig(
             sampling=SamplingConfig(n_new=64, temperature=0.7, top_p=0.9, repetition_penalty=1.2),
         ),

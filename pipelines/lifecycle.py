@@ -18,6 +18,7 @@ from components.finetuning.component import finetune
 from components.gates.component import check
 from components.index.component import build
 from components.midtraining.component import midtrain
+from components.naming.component import name
 from components.packing.component import lift, pack
 from components.registry.component import promote
 from components.report.component import report
@@ -208,6 +209,8 @@ def _attributions(
     stream = {"tokens": packed.tokens, "checked": packed.checked, "checkpoint": checkpoint}
     built = build(**text, **stream, vectors=atlas.vectors, config=recipe.index.model_dump_json())
     place(built, LARGE)
+    named = name(**text, **stream, vectors=atlas.vectors, config=recipe.naming.model_dump_json())
+    place(named, LARGE)
     traced = attribute(
         **text, **stream, index=built.outputs["index"],
         config=recipe.attribution.model_dump_json(),

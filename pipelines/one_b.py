@@ -69,6 +69,6 @@ def one_b() -> Recipe:
             validation_sequences=128,
         ),
         evaluation=scale.EVALUATION, ladder=ladder.LABORATORY, fit=FitConfig(), index=scale.INDEX,
-        attribution=scale.ATTRIBUTION, steering=scale.STEERING,
+        naming=scale.NAMING, attribution=scale.ATTRIBUTION, steering=scale.STEERING,
         registry=PromoteConfig(name="clearstory-1b"), report=ReportConfig(recipe="one_b"),
     )  # fmt: skip

@@ -19,6 +19,7 @@ from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
 from components.judging_config import EmbeddingJudgeConfig
 from components.midtraining.config import MidtrainConfig
+from components.naming.config import NameConfig
 from components.packing.config import LiftConfig, PackConfig
 from components.registry.config import PromoteConfig
 from components.report.config import ReportConfig
@@ -66,6 +67,7 @@ class Recipe(Config):
     ladder: LadderConfig
     fit: FitConfig
     index: BuildConfig
+    naming: NameConfig
     attribution: AttributeConfig
     steering: SteerConfig
     registry: PromoteConfig

@@ -15,6 +15,7 @@ from components.evaluation.config import EvaluateConfig
 from components.gates.config import CheckConfig
 from components.index.config import BuildConfig
 from components.judging_config import LanguageModelJudgeConfig
+from components.naming.config import NameConfig
 from components.packing.config import LiftConfig
 from components.steering.config import SteerConfig
 from model.sampling_config import SamplingConfig
@@ -42,6 +43,7 @@ INDEX = BuildConfig(
     length=LENGTH, n_fitted=1_000_000, n_held_back=10_000, n_held_out=10_000,
     hidden_width=2_048, n_steps=20_000, batch_pairs=4_096,
 )  # fmt: skip
+NAMING = NameConfig(length=LENGTH, n_named=1_000)
 ATTRIBUTION = AttributeConfig(n_prompts=100, sampling=SAMPLING)
 STEERING = SteerConfig(n_concepts=200, sampling=SAMPLING)
 

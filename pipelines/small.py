@@ -71,6 +71,7 @@ def small() -> Recipe:
         evaluation=scale.EVALUATION.model_copy(update={"length": 2_048}),
         ladder=ladder.SMALL, fit=FitConfig(),
         index=scale.INDEX.model_copy(update={"length": 2_048}),
+        naming=scale.NAMING.model_copy(update={"length": 2_048}),
         attribution=scale.ATTRIBUTION, steering=scale.STEERING,
         registry=PromoteConfig(name="clearstory-125m"), report=ReportConfig(recipe="small"),
     )  # fmt: skip

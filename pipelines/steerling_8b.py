@@ -84,7 +84,7 @@ def steerling_8b() -> Recipe:
             validation_sequences=256,
         ),
         evaluation=scale.EVALUATION, ladder=ladder.PAPER, fit=FitConfig(), index=scale.INDEX,
-        attribution=scale.ATTRIBUTION, steering=scale.STEERING,
+        naming=scale.NAMING, attribution=scale.ATTRIBUTION, steering=scale.STEERING,
         registry=PromoteConfig(name="steerling-8b"),
         report=ReportConfig(recipe="steerling_8b"),
     )  # fmt: skip
