@@ -79,6 +79,12 @@ class Retriever:
 
     def find(self, state_QD: Tensor, k: int) -> list[list[Source]]:
         """The k most similar chunks of each mean state; a text that occurs twice is one."""
+        wanted = self.transducer.into.in_features
+        if state_QD.ndim != 2 or state_QD.shape[1] != wanted:
+            raise ValueError(
+                f"states have shape {tuple(state_QD.shape)}, but the index's transducer reads "
+                f"rows of {wanted}; give mean states of the checkpoint it was built for"
+            )
         with torch.no_grad():
             vector_QE = self.transducer(state_QD).numpy()
         return self._sources(vector_QE, k, self.facts.random_states)
@@ -138,8 +144,8 @@ def encoder_of(wanted: EncoderFacts) -> Embedder:
 
 def open_index(index: Path, checkpoint: Path) -> Retriever:
     """Open an index for a checkpoint. Refuses one that was built for another, and broken files."""
-    verify(index)
-    facts = facts_of(index)
+    _verify(index)
+    facts = _facts(index)
     digest = contracts.verify(checkpoint, contracts.CHECKPOINT).digest
     if facts.checkpoint_digest != digest:
         raise ContractError(
@@ -166,8 +172,7 @@ def open_index(index: Path, checkpoint: Path) -> Retriever:
     return Retriever(table, transducers.load(index / TRANSDUCER_FILE), rows, facts)
 
 
-def verify(index: Path) -> None:
-    """Raise ContractError unless an index is as it was sealed; large files by their size."""
+def _verify(index: Path) -> None:
     manifest = contracts.manifest_of(index)
     contracts.check_kind(manifest, contracts.INDEX, str(index))
     contracts.check_whole(manifest, contracts.INDEX, str(index))
@@ -180,8 +185,7 @@ def verify(index: Path) -> None:
             manifests.check_digest(str(path), digest_of(path), expected, again)
 
 
-def facts_of(index: Path) -> IndexFacts:
-    """What was measured of an index."""
+def _facts(index: Path) -> IndexFacts:
     try:
         return IndexFacts.model_validate_json((index / FACTS_FILE).read_bytes())
     except ValidationError as error:

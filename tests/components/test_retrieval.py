@@ -95,3 +95,11 @@ def test_no_sources_are_not_asked_for() -> None:
     retriever = some_retriever(HashingEmbedder().embed(TEXTS), Transducer(4, 6, 512), "")
     with pytest.raises(ValueError, match="k is 0; ask for at least one"):
         retriever.find(torch.zeros(1, 4), k=0)
+
+
+def test_states_of_another_width_and_states_that_are_no_numbers_are_refused() -> None:
+    retriever = some_retriever(HashingEmbedder().embed(TEXTS), Transducer(4, 6, 512), "")
+    with pytest.raises(ValueError, match=r"states have shape \(2, 5\).* rows of 4"):
+        retriever.find(torch.zeros(2, 5), k=1)
+    with pytest.raises(ValueError, match="query 1 of 2 holds NaN"):
+        retriever.find(torch.tensor([[0.0] * 4, [float("nan")] * 4]), k=1)
