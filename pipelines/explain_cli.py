@@ -77,8 +77,8 @@ def explain(
     sources: SourcesOption = 5,
     targets: TargetsOption = 16,
     evaluations: Annotated[
-        int, typer.Option("--evaluations", help="Passes through the network for each target.")
-    ] = 16,
+        int, typer.Option("--evaluations", help="Most passes for each target.")
+    ] = 64,
     track: TrackOption = True,
     runs: RunsOption = Path("runs"),
 ) -> None:

@@ -6,7 +6,6 @@ tokens of its contribution by the magnitude of all parts; tokens that did not ke
 Shape suffixes: N token of the text, in reading order   k concept kept
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,15 +104,3 @@ def _share(part_N: Tensor, total_N: Tensor, draws: int) -> Estimate:
 
 def _floats(values_N: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     return np.asarray(values_N.double().numpy())
-
-
-def spans(token_ids: Sequence[int], end_of_chunk_id: int) -> list[slice]:
-    """Chunks of a text: each ends with its end-of-chunk token, the last may be open."""
-    found, start = [], 0
-    for at, token_id in enumerate(token_ids):
-        if token_id == end_of_chunk_id:
-            found.append(slice(start, at + 1))
-            start = at + 1
-    if start < len(token_ids):
-        found.append(slice(start, len(token_ids)))
-    return found

@@ -66,7 +66,8 @@ def _chunk_inputs(
         completeness_error_share=completeness_error(found.missing_B, found.gap_B),
         mean_gap_logits=float(found.gap_B.abs().mean()),
         n_targets=len(found.gap_B),
-        most_evaluations=options.evaluations,
+        mean_evaluations=float(found.evaluations_B.double().mean()),
+        n_not_reached=int((~found.reached_B).sum()),
     )
 
 

@@ -9,7 +9,9 @@ Shape suffixes: N token of the text, in reading order
 
 from collections.abc import Sequence
 
-from components.explaining.accounts import Account, spans
+from model.generated_chunks import chunks as generated_chunks
+
+from components.explaining.accounts import Account
 from components.explaining.evidence import index_account, inputs, sources
 from components.explaining.opened import Opened
 from components.explaining.requests import ExplainOptions, GenerateRequest
@@ -53,7 +55,10 @@ def explained(
     wanted(heard, written.generation.text)
     account = accounted(opened, written)
     tokens = written.generation.tokens
-    chunks = spans([token.token_id for token in tokens], opened.lm.config.end_of_chunk_id)
+    chunks = [
+        slice(at.start - written.trace.n_prompt, at.stop - written.trace.n_prompt)
+        for at in generated_chunks(written.trace, opened.lm.config.end_of_chunk_id)
+    ]
     commits_N = reading_order(written.trace)
     owed_to = inputs(opened, written.trace, commits_N, chunks, options)
     wanted(heard, written.generation.text)

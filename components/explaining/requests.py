@@ -55,8 +55,8 @@ class ExplainOptions(Config):
     input_targets: NonNegativeInt = 16
     """Tokens whose inputs are attributed, over the whole text: at least one a chunk."""
 
-    evaluations: Annotated[int, Field(ge=3)] = 16
-    """Most passes through the network for each of them; more leave a smaller error."""
+    evaluations: Annotated[int, Field(ge=3)] = 64
+    """Most passes through the network for each of them, where fewer do not suffice."""
 
     draws: PositiveInt = 500
     """Resamples behind each interval."""

@@ -132,8 +132,11 @@ class ChunkInputs(Config):
     """Mean |logit of the token − logit where all inputs are [MASK]|."""
 
     n_targets: PositiveInt
-    most_evaluations: PositiveInt
-    """Passes through the network that each target could take."""
+    mean_evaluations: float
+    """Passes through the network that a target took."""
+
+    n_not_reached: NonNegativeInt
+    """Targets that the limit on passes stopped before their sum was within 2%."""
 
 
 class TrainingSource(Config):
