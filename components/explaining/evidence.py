@@ -98,7 +98,7 @@ def _source(rank: int, found: Source) -> TrainingSource:
     return TrainingSource(
         rank=rank, chunk_id=found.chunk_id, doc_id=found.doc_id, title=found.title,
         source=found.source, domain=found.domain, licence=found.licence, start_char=found.start,
-        end_char=found.end, text=found.text, cosine=found.cosine,
+        end_char=found.end, text=found.text, n_places=found.n_places, cosine=found.cosine,
         random_below_share=found.percentile,
     )  # fmt: skip
 

@@ -9,8 +9,6 @@ Shape suffixes: N token of the text, in reading order
 
 from collections.abc import Sequence
 
-from model.generated_chunks import chunks as generated_chunks
-
 from components.explaining.accounts import Account
 from components.explaining.evidence import index_account, inputs, sources
 from components.explaining.opened import Opened
@@ -31,6 +29,7 @@ from components.explaining.writing import (
     write,
 )
 from model.attribution import concept_attribution
+from model.generated_chunks import chunks as generated_chunks
 
 _GUIDED = "the text was guided: logits and their parts are those of the network that saw the prompt"
 _TOLERANCE = 1e-4

@@ -48,6 +48,10 @@ class ConceptFound(Config):
     prevalence_share: float | None = None
     """Known concepts: share of the tagged chunks that carry it. None: not on record."""
 
+    name_auc: Estimate | None = None
+    """Unknown concepts: how well the name tells held-out chunks that activate it from others.
+    None: no name was sought."""
+
     calibrated_logits: float | None = None
     """Strength at which amplification had the best balance of effect and quality."""
 
@@ -152,6 +156,9 @@ class TrainingSource(Config):
     start_char: NonNegativeInt
     end_char: NonNegativeInt
     text: str
+    n_places: PositiveInt
+    """Where this text stands in the training split; it is listed once."""
+
     cosine: float
     random_below_share: float
     """Share of pairs drawn at random that are less alike than this one."""

@@ -26,11 +26,13 @@ def _source(one: TrainingSource) -> Markup:
     return Markup(
         '<li><h4>{rank}. {title}</h4><p><span class="fill"><i style="width:{width}%"></i></span>'
         "cosine {cosine}, above {above} % of random pairs</p><blockquote>{text}</blockquote>"
-        "<p>{source} · {licence} · {domain} · <code>{doc}</code>, characters {start}–{end}</p></li>"
+        "<p>{source} · {licence} · {domain} · <code>{doc}</code>, characters {start}–{end}{places}"
+        "</p></li>"
     ).format(
         rank=one.rank, title=one.title, width=round(100 * min(1.0, max(0.0, one.cosine)), 1),
         cosine=f"{one.cosine:.2f}", above=number(round(100 * one.random_below_share, 1)),
         text=one.text if len(one.text) <= _TEXT_CHARS else f"{one.text[:_TEXT_CHARS]}…",
         source=one.source, licence=one.licence, domain=one.domain, doc=one.doc_id,
         start=one.start_char, end=one.end_char,
+        places="" if one.n_places == 1 else f", and in {one.n_places - 1} more places",
     )  # fmt: skip
