@@ -4,8 +4,8 @@
 
 200 mixed requests of 16 clients: prompts of the run's held-out documents, seven in ten generated
 (one of them in five with a temperature and a seed of its own), two explained, one steered. First
-one after the other, which gives the answers that the others must equal; then of 16 clients, without
-and with batches. The same again for plain generation alone, which is what batches are for.
+with batches of one, where each answer is computed alone and is what the others must equal; then
+with batches. 64 requests to generate alike show what batches are worth.
 
 Text, token ids and names must be equal; numbers within a tolerance, since a batch adds its floats
 in another order. Wall seconds, seen by the clients; the server is a process of its own, one thread.
@@ -31,9 +31,11 @@ from components import contracts
 from components.run_folder import RunFolder
 from pipelines.earlier import chosen_run
 
-N_REQUESTS, N_CLIENTS, N_NEW = 200, 16, 32
+N_REQUESTS, N_PLAIN, N_CLIENTS, N_NEW = 200, 64, 16, 32
 TOLERANCE = 1e-3
 """Of a number, or of 1 where that is more."""
+
+_LOOK = {"input_targets": 4}
 
 Ask = tuple[str, dict[str, Any]]
 """Path and body."""
@@ -51,15 +53,17 @@ def main() -> None:
     """Print one line for each way of asking."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Raw)
     parser.add_argument("runs", type=Path)
-    parser.add_argument("--index", default="")
+    parser.add_argument("--index", default="", help="one that is not the run's own")
     given = parser.parse_args()
     run = chosen_run(given.runs, "")
     prompts = _prompts(RunFolder(run))
-    loads = {"mixed": mixed(prompts), "generation": [_generation(one, 0) for one in prompts]}
+    loads = {
+        "mixed": mixed(prompts),
+        "generation": [_generation(one, 0) for one in prompts[:N_PLAIN]],
+    }
     for name, asked in loads.items():
-        alone = _arm(given, f"{name}, one after the other", asked, [], n_clients=1, batch=1)
-        for batch in (1, N_CLIENTS):
-            _arm(given, f"{name}, batches of {batch}", asked, alone, N_CLIENTS, batch)
+        alone = _arm(given, f"{name}, each alone", asked, [], batch=1)
+        _arm(given, f"{name}, batches of {N_CLIENTS}", asked, alone, batch=N_CLIENTS)
 
 
 class _Raw(argparse.RawDescriptionHelpFormatter):
@@ -67,18 +71,17 @@ class _Raw(argparse.RawDescriptionHelpFormatter):
 
 
 def _arm(
-    given: argparse.Namespace, name: str, asked: Sequence[Ask], alone: list[Told], n_clients: int,
-    batch: int,
-) -> list[Told]:  # fmt: skip
+    given: argparse.Namespace, name: str, asked: Sequence[Ask], alone: list[Told], *, batch: int
+) -> list[Told]:
     with _server(given, batch) as address:
         answers(address, asked[:2], 1)  # the first pass allocates
         began = time.perf_counter()
-        told = answers(address, asked, n_clients)
+        told = answers(address, asked, N_CLIENTS)
         seconds = time.perf_counter() - began
     took = sorted(one.seconds for one in told)
     errors = sum(one.answer is None for one in told)
     line = (
-        f"{name:<34} {n_clients:2d} clients   {len(asked) / seconds:6.2f} requests/s   "
+        f"{name:<28} {N_CLIENTS} clients   {len(asked) / seconds:6.2f} requests/s   "
         f"p50 {took[len(took) // 2]:6.2f} s   p95 {took[int(0.95 * len(took))]:6.2f} s   "
         f"errors {errors}"
     )
@@ -96,10 +99,10 @@ def mixed(prompts: Sequence[str]) -> list[Ask]:
     for number, prompt in enumerate(prompts):
         path, body = _generation(prompt, number)
         if number % 10 in (3, 8):
-            asked.append(("/explain", {"request": body}))
+            asked.append(("/explain", {"request": body, "options": _LOOK}))
         elif number % 10 == 5:
             wish = {"concept": str(number % 50), "action": "amplify", "strength_logits": 6.0}
-            asked.append(("/steer", {"request": body, "wishes": [wish]}))
+            asked.append(("/steer", {"request": body, "wishes": [wish], "options": _LOOK}))
         else:
             asked.append((path, body))
     return asked
