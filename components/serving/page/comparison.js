@@ -1,6 +1,6 @@
 // Two texts side by side: what changed, whether the concepts moved, and what it cost.
 
-import { at, bar, fill, make, named, percent, signed } from "./dom.js";
+import { at, fill, make, meter, named, percent, signed } from "./dom.js";
 
 export function writing(text) {
   at("compared").hidden = false;
@@ -37,8 +37,8 @@ function effect(one) {
   return [
     named(concept),
     [`${action} by ${strength_logits.toFixed(1)} logits`, make("small", {}, from)],
-    [bar(one.presence_before, 1), percent(one.presence_before)],
-    [bar(one.presence_after, 1), percent(one.presence_after)],
+    [meter(one.presence_before), percent(one.presence_before)],
+    [meter(one.presence_after), percent(one.presence_after)],
     [percent(one.signed_share_before)],
     [percent(one.signed_share_after)],
   ];

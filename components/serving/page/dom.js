@@ -54,6 +54,12 @@ export function bar(value, largest) {
   return make("span", { class: `bar ${side}`, "aria-hidden": "true" }, filled);
 }
 
+/** A share of a whole, from 0 to 1. */
+export function meter(share) {
+  const filled = styled(make("i"), "width", `${100 * Math.max(0, Math.min(1, share))}%`);
+  return make("span", { class: "meter", "aria-hidden": "true" }, filled);
+}
+
 /** A concept's name, and its kind where the name does not say it. */
 export function named({ name, kind }) {
   return name.startsWith(kind) ? [name] : [name, make("small", {}, kind)];

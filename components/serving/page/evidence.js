@@ -1,6 +1,6 @@
 // What stands behind a chunk: concepts that made its logits, training text like it, its inputs.
 
-import { at, bar, digitsFor, fill, make, named, percent, signed, styled } from "./dom.js";
+import { at, bar, digitsFor, fill, make, meter, named, percent, signed, styled } from "./dom.js";
 
 const SHOWN_INPUTS = 16;
 
@@ -80,11 +80,10 @@ function sources(explanation, chunk) {
 }
 
 function source(one) {
-  const meter = styled(make("i"), "width", `${Math.max(0, 100 * one.cosine)}%`);
   return make(
     "li",
     {},
-    make("div", { class: "source-head" }, make("strong", {}, one.title || one.doc_id), make("span", { class: "cosine" }, make("span", { class: "meter", "aria-hidden": "true" }, meter), `cosine ${one.cosine.toFixed(2)}`)),
+    make("div", { class: "source-head" }, make("strong", {}, one.title || one.doc_id), make("span", { class: "cosine" }, meter(one.cosine), `cosine ${one.cosine.toFixed(2)}`)),
     make("p", { class: "hint" }, `${one.source} · ${one.domain} · ${one.licence} · characters ${one.start_char} – ${one.end_char} · more alike than ${most(one.random_below_share)} of random pairs`),
     make("blockquote", {}, one.text),
   );
