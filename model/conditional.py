@@ -17,22 +17,22 @@ Masks are drawn by (seed, request, block), so neither the batch nor the other re
 
 Shape suffixes used in this file:
     T position   P position of finished blocks   A row of a forward pass   N asked token
-    S mask of a block   M asked token of a block   D width   V vocabulary
+    M asked token of a block   D width   V vocabulary
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from math import comb, sqrt
+from math import sqrt
 
 import torch
 from torch import Tensor
 
 from model.attention import KeysValues
 from model.conditional_config import ConditionalConfig
-from model.draws import Purpose, uniforms
 from model.language_model import LanguageModel
 from model.likelihood import target_nats
+from model.mask_plans import planned
 from model.transformer import NO_PAST, Past
 
 
@@ -237,7 +237,7 @@ def _noisy_rows(
     target_T = window(lm, request, start)
     at_T = torch.arange(start, start + len(target_T))
     asked_T = (at_T >= request.first) & (at_T < len(request.ids_T))
-    plan = _plan(int(asked_T.sum()), request.name, start // lm.config.backbone.block, config)
+    plan = planned(int(asked_T.sum()), request.name, start // lm.config.backbone.block, config)
     for hidden_M, counted_M, weight in zip(
         plan.hidden_SM, plan.counted_SM, plan.weight_S.tolist(), strict=True
     ):
@@ -245,38 +245,6 @@ def _noisy_rows(
         hidden_T[asked_T], counted_T[asked_T] = hidden_M, counted_M
         noisy_T = target_T.masked_fill(hidden_T, lm.config.mask_id)
         yield _Row(place, noisy_T, target_T, counted_T, weight, plan.sampled)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """The masks of one block: which tokens are hidden, which of those count, and how much."""
-
-    hidden_SM: Tensor
-    counted_SM: Tensor
-    weight_S: Tensor
-    sampled: bool
-
-
-def _plan(n_asked: int, name: int, block_index: int, config: ConditionalConfig) -> _Plan:
-    if config.order == "left_to_right":
-        own_SM = torch.eye(n_asked, dtype=torch.bool)
-        return _Plan(own_SM.cumsum(dim=1) > 0, own_SM, torch.ones(n_asked), sampled=False)
-    if 2**n_asked - 1 <= config.samples:
-        bits_S1 = torch.arange(1, 2**n_asked)[:, None]
-        every_SM = (bits_S1 >> torch.arange(n_asked)) & 1 == 1
-        weight_S = torch.tensor([1 / (comb(n_asked, k) * k) for k in every_SM.sum(1).tolist()])
-        return _Plan(every_SM, every_SM, weight_S, sampled=False)
-
-    def drawn(n: int, purpose: Purpose) -> Tensor:
-        whose = torch.tensor([name])
-        return uniforms(whose, n, seed=config.seed, step=block_index, purpose=purpose)[0]
-
-    n = config.samples
-    stratum_S = (torch.arange(n) + drawn(n, Purpose.RATE)) / n
-    count_S = 1 + (n_asked * stratum_S).long().clamp(max=n_asked - 1)
-    score_SM = drawn(n * n_asked, Purpose.MASK).reshape(n, n_asked)
-    hidden_SM = score_SM.argsort(dim=1).argsort(dim=1) < count_S[:, None]
-    return _Plan(hidden_SM, hidden_SM, n_asked / (count_S * n), sampled=True)
 
 
 @dataclass
