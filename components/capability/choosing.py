@@ -42,6 +42,11 @@ class Chosen:
         return float(_softmax(np.array(self.nats))[self.right])
 
     @property
+    def is_longest(self) -> bool:
+        """Whether the right answer is the longest."""
+        return int(np.argmax(self.n_bytes)) == self.right
+
+    @property
     def chance(self) -> float:
         return 1 / len(self.nats)
 

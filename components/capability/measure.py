@@ -73,7 +73,8 @@ def write_questions(found: Capability, out: Path) -> None:
 
 
 def of_chosen(chosen: Sequence[Chosen], benchmark: Benchmark, scorer: Scorer) -> Scores:
-    """Accuracies beside chance; for letters the probability of the right one."""
+    """Accuracies beside chance and beside the longest answer; for letters the probability of the
+    right one."""
     note = _note(benchmark, len(chosen), sum(one.n_dropped > 0 for one in chosen))
     errors = np.array([error for one in chosen for error in one.standard_error_nats])
     if errors.any():
@@ -91,6 +92,10 @@ def of_chosen(chosen: Sequence[Chosen], benchmark: Benchmark, scorer: Scorer) ->
     else:
         right = [one.is_right_per_byte for one in chosen]
         found[f"{benchmark}_accuracy_per_byte"] = _share(right, scorer, note)
+        found[f"{benchmark}_longest_answer"] = _share(
+            [one.is_longest for one in chosen], scorer,
+            "of taking the longest answer, which a score per byte can lean towards",
+        )  # fmt: skip
     return found
 
 

@@ -36,13 +36,16 @@ def test_every_benchmark_says_that_it_is_a_subset_and_of_what(
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert set(scores) == {
         "hellaswag_accuracy", "hellaswag_accuracy_per_byte", "hellaswag_chance",
+        "hellaswag_longest_answer", "truthfulqa_mc1_longest_answer",
         "truthfulqa_mc1_accuracy", "truthfulqa_mc1_accuracy_per_byte", "truthfulqa_mc1_chance",
         "mmlu_dev_accuracy", "mmlu_dev_soft_score", "mmlu_dev_chance",
         "gsm8k_exact_match", "humaneval_pass_at_1",
     }  # fmt: skip
     for name, score in scores.items():
         assert score["low"] <= score["value"] <= score["high"], name
-        assert "subset, n = " in score["note"] or name.endswith("_chance"), name
+        of_the_checkpoint = not name.endswith(("_chance", "_longest_answer"))
+        assert ("subset, n = " in score["note"]) == of_the_checkpoint, name
+    assert scores["hellaswag_longest_answer"]["value"] == 0.5
     assert scores["truthfulqa_mc1_chance"]["value"] == 0.5
     assert len((tmp_path / "out" / QUESTIONS_FILE).read_text().splitlines()) == 2 + 1 + 2 + 1 + 1
     assert ran[-1].startswith("def twice(x):\n")
