@@ -7,7 +7,7 @@ depends on the text, the seed and the network: not on the batch, nor on what els
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -105,16 +105,11 @@ class Examinee:
         return [all(list(islice(found, len(one.requests)))) for one in cut]
 
     def continued(self, wishes: Sequence[Wish]) -> list[Continued]:
-        """Go on with each text, a block at a time, until it ends."""
+        """Go on with each text until it ends; stop strings are looked for after every block."""
         pages = [self._page(wish) for wish in wishes]
-        turn = 0
-        while writing := [page for page in pages if not page.ended and page.left]:
-            for some in _alike(writing, self._room, self.config.rows):
-                self._write(some, turn)
-            turn += 1
-        return [
-            Continued(page.text, len(page.written), page.n_dropped, page.ended) for page in pages
-        ]
+        for some in _alike(pages, self.config.rows):
+            self._write(some)
+        return [Continued(page.text, page.n_written, page.n_dropped, page.ended) for page in pages]
 
     def _cut(self, question: Question) -> "_Cut":
         before, after = self._encoded(question)
@@ -148,32 +143,31 @@ class Examinee:
         ids = [self._lm.config.bos_id, *self._tokenizer.encode(_whole(wish.context))]
         n_new = min(wish.n_new, self._longest // 2)
         kept = ids[-(self._longest - n_new) :]
-        return _Page(wish, kept, n_new, max(0, len(ids) - len(kept) - 1), [])
+        return _Page(wish, kept, n_new, max(0, len(ids) - len(kept) - 1))
 
-    def _room(self, page: "_Page") -> tuple[int, int, float, float]:
-        """What pages must share to be written together: how long they are, how many tokens to the
-        end of the block, and how tokens are drawn."""
-        length = len(page.prompt) + len(page.written)
-        to_end = self._lm.config.backbone.block - length % self._lm.config.backbone.block
-        return length, min(to_end, page.left), page.wish.temperature, page.wish.top_p
+    def _write(self, pages: Sequence["_Page"]) -> None:
+        """Pages that are written alike."""
+        decode, first = self._tokenizer.decode, pages[0]
 
-    def _write(self, pages: Sequence["_Page"], turn: int) -> None:
-        _, n_new, temperature, top_p = self._room(pages[0])
+        def goes_on(row: int, ids: list[int]) -> bool:
+            return _end(decode(ids), pages[row].wish.until) is None
+
         traces = generate(
             self._lm,
-            torch.tensor([[*page.prompt, *page.written] for page in pages]),
+            [torch.tensor(page.prompt) for page in pages],
             SamplingConfig(
-                n_new=n_new, temperature=temperature, top_p=top_p, seed=self.config.seed
+                n_new=first.n_new, temperature=first.wish.temperature, top_p=first.wish.top_p,
+                seed=self.config.seed,
             ),
             stop_ids=[self._tokenizer.specials.end_of_turn_id],
-            sample_ids=[_name(page.wish.context, str(turn), str(page.wish.draw)) for page in pages],
-        )
+            sample_ids=[_name(page.wish.context, str(page.wish.draw)) for page in pages],
+            heard=goes_on,
+        )  # fmt: skip
         for page, trace in zip(pages, traces, strict=True):
-            page.written.extend(trace.generated)
-            text = self._tokenizer.decode(page.written)
-            ends = [text.find(stop) for stop in page.wish.until if stop and stop in text]
-            page.text = text[: min(ends)] if ends else text
-            page.ended = trace.stopped or bool(ends)
+            text = decode(trace.generated)
+            end = _end(text, page.wish.until)
+            page.text, page.n_written = text[:end], len(trace.generated)
+            page.ended = trace.stopped or end is not None
 
 
 @dataclass(frozen=True)
@@ -193,13 +187,14 @@ class _Page:
     prompt: list[int]
     n_new: int
     n_dropped: int
-    written: list[int]
+    n_written: int = 0
     text: str = ""
     ended: bool = False
 
     @property
-    def left(self) -> int:
-        return self.n_new - len(self.written)
+    def how(self) -> tuple[int, float, float]:
+        """What pages of one batch must share."""
+        return self.n_new, self.wish.temperature, self.wish.top_p
 
 
 @dataclass(frozen=True)
@@ -222,13 +217,18 @@ def _windows(first: int, n_tokens: int, longest: int) -> Iterator[_Window]:
         first = end
 
 
-def _alike(
-    pages: Sequence[_Page], room: Callable[[_Page], tuple[int, int, float, float]], rows: int
-) -> Iterator[list[_Page]]:
-    for _, group in groupby(sorted(pages, key=room), key=room):
+def _alike(pages: Sequence[_Page], rows: int) -> Iterator[list[_Page]]:
+    """Pages that are written alike, at most `rows` at once, those of similar lengths together."""
+    ordered = sorted(pages, key=lambda page: (page.how, len(page.prompt)))
+    for _, group in groupby(ordered, key=lambda page: page.how):
         some = list(group)
         for start in range(0, len(some), rows):
             yield some[start : start + rows]
+
+
+def _end(text: str, until: Sequence[str]) -> int | None:
+    """Where the first stop string begins."""
+    return min((text.find(stop) for stop in until if stop and stop in text), default=None)
 
 
 def _judged(cut: _Cut, found: Sequence[LogProbability]) -> Judged:

@@ -44,14 +44,13 @@ def are_greedy(lm: LanguageModel, requests: Sequence[Request], rows: int) -> lis
         ):
             hopeful[at] = passes
     left = [at for at in range(len(requests)) if hopeful[at]]
-    for places in _grouped([requests[at] for at in left], _shape, rows):
+    for places in _grouped([requests[at] for at in left], _n_asked, rows):
         _generate(lm, requests, [left[place] for place in places], found)
     return found
 
 
-def _shape(request: Request) -> int:
-    """One number for the lengths of the context and of the continuation."""
-    return request.first * 2**32 + len(request.ids_T)
+def _n_asked(request: Request) -> int:
+    return len(request.ids_T) - request.first
 
 
 def _grouped(
@@ -105,8 +104,7 @@ def _first_commits(lm: LanguageModel, requests: Sequence[Request]) -> list[bool]
 def _generate(
     lm: LanguageModel, requests: Sequence[Request], places: Sequence[int], found: list[bool]
 ) -> None:
-    first, length = requests[places[0]].first, len(requests[places[0]].ids_T)
-    prompt_BP = torch.stack([requests[at].ids_T[:first] for at in places])
-    traces = generate(lm, prompt_BP, SamplingConfig(n_new=length - first))
+    prompts = [requests[at].ids_T[: requests[at].first] for at in places]
+    traces = generate(lm, prompts, SamplingConfig(n_new=_n_asked(requests[places[0]])))
     for at, trace in zip(places, traces, strict=True):
-        found[at] = trace.generated == requests[at].ids_T[first:].tolist()
+        found[at] = trace.generated == requests[at].ids_T[requests[at].first :].tolist()
