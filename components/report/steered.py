@@ -4,9 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from components import contracts
 from components.charts import Curve, lines
@@ -22,54 +19,22 @@ from components.pages import (
     quote,
     side_by_side,
     table,
-    unbroken,
 )
 from components.report.config import ReportConfig
 from components.report.inputs import read_json, read_table
+from components.report.steering_tables import (
+    Arm,
+    Entry,
+    Summary,
+    arms_table,
+    before_after_table,
+    groups_table,
+    rivals_table,
+    shifts_table,
+)
 from components.report.traces import cut
 
-Arm = Literal["none", "injection", "injection_mask"]
-_SAYS: dict[Arm, str] = {
-    "none": "left alone", "injection": "amplified", "injection_mask": "suppressed",
-}  # fmt: skip
-_KINDS = {"neutral": "neutral prompts", "about": "prompts about it"}
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Mean(_Part):
-    value: float
-    low: float
-    high: float
-
-
-class _Entry(_Part):
-    arm: Arm
-    strength: float
-    prompts: str
-    n: int
-    concept_score: _Mean
-    nll_nats: _Mean
-    concept_score_change: _Mean
-    quality_change: _Mean
-    nll_nats_change: _Mean
-
-
-class _Concept(_Part):
-    concept_id: int
-    name: str
-
-
-class _Summary(_Part):
-    n_concepts: int
-    n_prompts: int
-    strength_unit: str
-    n_strength_zero_equal_to_unsteered: int
-    silent_concepts: list[int]
-    arms: list[_Entry]
-    concepts: list[_Concept]
+_KINDS = {"injection": "neutral", "injection_mask": "about"}
 
 
 @dataclass(frozen=True)
@@ -80,6 +45,7 @@ class _Sample:
     name: str
     prevalence: float
     prompt_id: int
+    steering_trained: bool
     arm: Arm
     strength: float
     concept_score: float
@@ -94,76 +60,85 @@ class _Sample:
 
 def section(steering: Path, config: ReportConfig) -> Section:
     """Effect and cost by strength with intervals, then by concept, then texts side by side."""
-    found = _Summary.model_validate_json(
+    found = Summary.model_validate_json(
         read_json(steering, contracts.STEERING_REPORT, "summary.json")
     )
     names = list(_Sample.__dataclass_fields__)
     rows = read_table(steering, contracts.STEERING_REPORT, *names).to_pylist()
     samples = [_Sample(**row) for row in rows]
+    trained = [sample for sample in samples if sample.steering_trained]
+    return Section(
+        "steering", "Steering",
+        f"{found.n_concepts} concepts across the range of prevalence, {found.n_prompts} prompts "
+        f"each, n = {len(samples)} texts of at most {found.n_new_tokens} tokens. Concept score: "
+        f"{found.concept_score}. {found.n_strength_zero_equal_to_unsteered} texts steered at "
+        f"strength 0 are the network's own, to the last bit.",
+        joined([
+            _curves(found), _trade(found), arms_table(found), rivals_table(found), _silent(found),
+            before_after_table(found), shifts_table(found), groups_table(found),
+            _by_concept(trained), _examples(trained, config),
+        ]),
+    )  # fmt: skip
+
+
+def _curves(found: Summary) -> Markup:
     unit = f"strength: {found.strength_unit}"
-    curves = side_by_side(
+    return side_by_side(
         figure(
             lines(_by_strength(found, effect=True), unit, "concept score", width=540, height=260),
-            "Effect: probability of the concept by the words it lifts. Left of 0 it is suppressed, "
-            "right of 0 amplified.",
+            "Effect: probability of the concept in the text. Left of 0 it is suppressed, on "
+            "prompts about it; right of 0 amplified, on neutral prompts.",
         ),
         figure(
             lines(_by_strength(found, effect=False), unit, "nats per token", width=540, height=260),
             "Cost: how unlikely the network left alone finds the text. Lower is more fluent.",
         ),
     )
-    return Section(
-        "steering", "Steering",
-        f"{found.n_concepts} concepts across the range of prevalence, {found.n_prompts} prompts "
-        f"each, n = {len(samples)} texts. {found.n_strength_zero_equal_to_unsteered} texts steered "
-        f"at strength 0 are the network's own, to the last bit.",
-        curves + _table(found) + _silent(found) + _by_concept(samples) + _examples(samples, config),
-    )  # fmt: skip
 
 
-def _by_strength(found: _Summary, *, effect: bool) -> list[Curve]:
-    """One line a kind of prompt, through both arms: they meet at strength 0."""
+def _by_strength(found: Summary, *, effect: bool) -> list[Curve]:
+    """One line an arm, from the text left alone on."""
     drawn = []
-    for kind, name in _KINDS.items():
-        points = {
-            entry.strength: (entry.concept_score if effect else entry.nll_nats).value
-            for entry in found.arms
-            if entry.prompts == kind
-        }
-        drawn.append(Curve(name, sorted(points), [points[s] for s in sorted(points)], dots=True))
+    for arm, name in (("injection", "amplified"), ("injection_mask", "suppressed")):
+        alone = found.entry("none", 0.0, _KINDS[arm])
+        entries = sorted([alone, *found.steered(arm)], key=lambda entry: entry.strength)
+        means = [entry.concept_score if effect else entry.nll_nats for entry in entries]
+        drawn.append(
+            Curve(name, [e.strength for e in entries], [m.value for m in means], dots=True)
+        )
     return drawn
 
 
-def _table(found: _Summary) -> Markup:
-    rows: list[list[Cell]] = [
-        [
-            _SAYS[entry.arm], entry.strength, entry.concept_score.value,
-            _with_interval(entry.concept_score_change), _with_interval(entry.quality_change),
-            _with_interval(entry.nll_nats_change), entry.n,
-        ]
-        for entry in found.arms
-        if entry.prompts == "all" and entry.strength
-    ]  # fmt: skip
-    columns = [
-        Column("arm"), Column("strength"), Column("concept score"),
-        Column("change of it", "and 95% interval"), Column("change of quality", "distinct pairs"),
-        Column("change of cost", "nats per token"), Column("n", "texts"),
-    ]  # fmt: skip
-    return table(columns, rows, "Against the text left alone, paired; intervals over concepts.")
+def _trade(found: Summary) -> Markup:
+    """Effect against cost: what lies above and to the left of another is better in both."""
+
+    def curve(name: str, entries: Sequence[Entry]) -> Curve:
+        costs = [entry.nll_nats_change.value for entry in entries]
+        return Curve(name, costs, [e.concept_score_change.value for e in entries], dots=True)
+
+    drawn = [
+        curve("after steering training", found.steered("injection")),
+        curve("before it", found.steered("injection", trained=False)),
+        curve("asked for in the prompt", found.steered("prompting")),
+    ]
+    return figure(
+        lines(drawn, "change of cost, nats per token", "change of concept score", height=280),
+        "Effect against cost, a dot a strength. Up and to the left is better.",
+    )
 
 
-def _with_interval(mean: _Mean) -> Markup:
-    text = f"{mean.value:+.3f} [{mean.low:+.3f}, {mean.high:+.3f}]"
-    return unbroken(text.replace("-", "−"))
-
-
-def _silent(found: _Summary) -> Markup:
-    names = [c.name for c in found.concepts if c.concept_id in set(found.silent_concepts)]
-    if not names:
-        return Markup()
+def _silent(found: Summary) -> Markup:
+    names = {concept.concept_id: concept.name for concept in found.concepts}
+    said = [
+        f"{'any strength' if one.strength == 'any' else one.strength}: {len(one.concept_ids)} of "
+        f"{found.n_concepts} ({one.share:.0%}; by chance {one.share_by_chance:.0%}; "
+        f"{one.n_texts} texts each)"
+        for one in found.silent
+    ]
+    never = [names[concept_id] for concept_id in found.silent[-1].concept_ids]
     return note(
-        f"{len(names)} of {found.n_concepts} concepts were raised in no text by the strongest "
-        f"amplification: {', '.join(names)}."
+        f"Concepts raised in no text, by strength: {'; '.join(said)}."
+        + (f" At any strength: {', '.join(never)}." if never else "")
     )
 
 

@@ -258,38 +258,79 @@ def _inputs() -> dict[str, object]:
     }  # fmt: skip
 
 
-STEERED = (("none", 0.0), ("injection", 0.0), ("injection", 4.0), ("injection_mask", -4.0))
+STEERED = (
+    ("none", 0.0), ("prompting", 0.0), ("injection", 0.0), ("injection", 4.0),
+    ("injection_mask", -4.0),
+)  # fmt: skip
+MEASURES = (
+    "concept_score", "word_score", "quality", "harmonic_mean", "nll_nats", "distinct_2",
+    "repetition", "presence", "similarity",
+)  # fmt: skip
 
 
 def _steering(folder: Path) -> None:
     rows = [
         {
             "concept_id": concept, "name": NAMES[concept], "prevalence": 0.1 - concept / 50,
-            "prompt_id": prompt, "arm": arm, "strength": strength,
-            "concept_score": 0.5 + 0.1 * strength + concept / 50, "quality": 1 - abs(strength) / 9,
-            "nll_nats": 4.0 + abs(strength) / 3, "text": f"{arm} {strength} at sea. {MARKUP}",
+            "prompt_id": prompt, "about": prompt == 1, "steering_trained": trained, "arm": arm,
+            "strength": strength, "concept_score": 0.5 + 0.1 * strength + concept / 50,
+            "word_score": 0.4, "quality": 1 - abs(strength) / 9, "harmonic_mean": 0.5,
+            "nll_nats": 4.0 + abs(strength) / 3, "distinct_2": 0.9, "repetition": 0.2,
+            "judged_concept": float("nan"), "judged_quality": float("nan"),
+            "text": f"{arm} {strength} at sea. {MARKUP}",
         }
         for concept in range(3)
         for prompt in range(2)
         for arm, strength in STEERED
+        for trained in (True, False)
     ]  # fmt: skip
-    measures = ("concept_score", "quality", "nll_nats", "presence")
+    (folder / "summary.json").write_text(json.dumps(_steering_summary()))
+    contracts.write(rows, folder, contracts.STEERING_REPORT)
+
+
+def _steering_summary() -> dict[str, object]:
+    def mean(value: float) -> dict[str, float]:
+        return {"value": value, "low": -1.0, "high": 1.0, "n_groups": 3}
+
     arms = [
         {
-            "arm": arm, "strength": strength, "prompts": kind, "n": 6,
-            **{f"{name}{suffix}": {"value": strength / 10, "low": -1.0, "high": 1.0, "n_groups": 3}
-               for name in measures for suffix in ("", "_change")},
+            "arm": arm, "strength": strength, "prompts": kind, "steering_trained": trained, "n": 6,
+            **{f"{name}{suffix}": mean(strength / 10)
+               for name in MEASURES for suffix in ("", "_change")},
         }
         for arm, strength in STEERED
         for kind in ("all", "neutral", "about")
+        for trained in (True, False)
     ]  # fmt: skip
-    summary = {
-        "n_concepts": 3, "n_prompts": 2, "strength_unit": "logits", "silent_concepts": [2],
-        "n_strength_zero_equal_to_unsteered": 12, "arms": arms,
+    group = {
+        "strength": 4.0, "n": 5,
+        **{f"{name}{suffix}": mean(0.25)
+           for name in MEASURES for suffix in ("_unsteered", "_steered", "_change")},
+    }  # fmt: skip
+    return {
+        "n_concepts": 3, "n_prompts": 2, "n_new_tokens": 8, "strength_unit": "logits",
+        "concept_score": "by the annotator", "n_strength_zero_equal_to_unsteered": 12,
+        "silent": [
+            {"strength": "any", "n_texts": 2, "concept_ids": [2], "share": 1 / 3,
+             "share_by_chance": 0.5},
+        ],
+        "arms": arms,
+        "comparisons": [
+            {"arm": "injection", "strength": 4.0, "over": "prompting", "prompts": "neutral",
+             "measure": "concept_score", "n": 6, **mean(0.3)},
+        ],
+        "before_after": [
+            {"strength": 4.0, "n": 6, "before": mean(0.2), "after": mean(0.4),
+             "change": mean(0.2)},
+        ],
+        "logit_shifts": [
+            {"strength": 4.0, "n": 3, "rank_correlation": mean(0.8), "slope": mean(0.6),
+             "top_logits": mean(2.5)},
+        ],
+        "safety": {**group, "members": [{"concept_id": 1, "name": NAMES[1]}]},
+        "response": group,
         "concepts": [{"concept_id": i, "name": NAMES[i]} for i in range(3)],
     }  # fmt: skip
-    (folder / "summary.json").write_text(json.dumps(summary))
-    contracts.write(rows, folder, contracts.STEERING_REPORT)
 
 
 def _version(folder: Path) -> None:

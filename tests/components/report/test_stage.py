@@ -89,7 +89,9 @@ def test_markup_in_titles_texts_names_and_notes_is_shown_as_text(told):
         "literature-source · CC0-1.0",  # source and licence of a similar training chunk
         "3 sizes: a vertex has no interval",  # the caveat of the scaling fit
         "amplified, 4",
-        "1 of 3 concepts were raised in no text",
+        "any strength: 1 of 3 (33%; by chance 50%; 2 texts each)",  # silent concepts
+        "suppressed as a group",
+        "amplified, before",
         "[4.875, 5.375]",  # the interval of the loss on answers before fine-tuning
         ">5 concepts<",  # what is left of nine clusters
         "on 1 to 2 chunks, fewer than needed",  # why clusters were dropped

@@ -20,7 +20,8 @@ from tests.components.explained_run import Run, write_annotator, write_run
 CONFIG = SteerConfig(
     n_concepts=5, strengths=(0.0, 9.0, 30.0), strengths_before=(30.0,), n_neutral=1, n_about=2,
     prompt_tokens=6, asking_tokens=4, min_words=3, dtype="float32", bootstrap_draws=50,
-    amplify=InjectionConfig(after=0.25, layers="onward"), suppress=InjectionConfig(after=0.5, layers="onward"),
+    amplify=InjectionConfig(after=0.25, layers="onward"),
+    suppress=InjectionConfig(after=0.5, layers="onward"),
     safety=SafetyConfig(about="root leaf", n_members=2, n_prompts=8, strength=9.0),
     response=ResponseConfig(n_targets=4, n_concepts=2, strength=30.0),
     sampling=SamplingConfig(n_new=9, temperature=0.8),
