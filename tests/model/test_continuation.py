@@ -67,3 +67,12 @@ def test_the_prompt_is_never_asked_for(attention: str) -> None:
     after = read(lm, changed_BT, continued_BT, torch.tensor([1, 1]), seed=2)
     assert before.nats_B[0] == after.nats_B[0]
     assert before.nats_B[1] != after.nats_B[1]  # it is seen
+
+
+def test_a_row_is_read_by_its_name_whatever_stands_beside_it() -> None:
+    lm, ids_BT = loud_network(), some_prompts(3, 16)
+    continued_BT, concept_B = torch.arange(16).expand(3, -1) >= 5, torch.tensor([0, 1, 2])
+    together = read(lm, ids_BT, continued_BT, concept_B, 1, [7, 8, 9])
+    alone = read(lm, ids_BT[2:], continued_BT[2:], concept_B[2:], 1, [9])
+    torch.testing.assert_close(together.nats_B[2:], alone.nats_B)
+    torch.testing.assert_close(together.presence_B[2:], alone.presence_B)

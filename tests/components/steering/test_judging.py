@@ -17,7 +17,7 @@ from components.steering.summary import Compared
 from components.steering.trials import Arm, Trial
 from components.steering.words import WordJudge
 from model.sampling_config import SamplingConfig
-from tests.components.explained_run import WORDS, write_annotator, write_run
+from tests.components.explained_run import WORDS, write_annotator
 
 CONFIG = SteerConfig(
     strengths=(0.0, 4.0, 8.0), strengths_before=(4.0,), bootstrap_draws=20,
@@ -89,9 +89,8 @@ def test_measures_of_a_text_by_hand() -> None:
 
 
 def test_a_detector_reads_the_text_and_nothing_else(tmp_path: Path) -> None:
-    detector = open_detector(
-        write_annotator(tmp_path / "annotator"), write_run(tmp_path / "run").checkpoint
-    )
+    (tmp_path / "concepts.json").write_text('{"digest": "made-up"}')
+    detector = open_detector(write_annotator(tmp_path / "annotator"), checkpoint=tmp_path)
     presence_NK = detector.presence(["violin chord tempo", "bread oven", ""])
     assert presence_NK.argmax(axis=1).tolist()[:2] == [2, 1]
     assert presence_NK[0, 2] > 0.5 > presence_NK[0, 1]
