@@ -144,7 +144,7 @@ def encoder_of(wanted: EncoderFacts) -> Embedder:
 
 def open_index(index: Path, checkpoint: Path) -> Retriever:
     """Open an index for a checkpoint. Refuses one that was built for another, and broken files."""
-    _verify(index)
+    verify(index)
     facts = _facts(index)
     digest = contracts.verify(checkpoint, contracts.CHECKPOINT).digest
     if facts.checkpoint_digest != digest:
@@ -172,7 +172,7 @@ def open_index(index: Path, checkpoint: Path) -> Retriever:
     return Retriever(table, transducers.load(index / TRANSDUCER_FILE), rows, facts)
 
 
-def _verify(index: Path) -> None:
+def verify(index: Path) -> None:
     manifest = contracts.manifest_of(index)
     contracts.check_kind(manifest, contracts.INDEX, str(index))
     contracts.check_whole(manifest, contracts.INDEX, str(index))

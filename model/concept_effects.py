@@ -1,4 +1,4 @@
-"""What removing a concept does, foretold and then observed: the condition of Agreement (method §0.4).
+"""What removing a concept does, foretold and observed: the condition of Agreement (method §0.4).
 
     logit             Δℓ_y = −C(c, y)                                            exact
     log-probability   Δℓ_y − ln(1 + Σ_v p_v (e^Δℓ_v − 1)), v the likeliest tokens    nearly
@@ -55,7 +55,8 @@ def sampled(
 ) -> list[Removal]:
     """For every token some known and some unknown concepts it kept, and one of each it did not."""
     random = np.random.default_rng(seed)
-    config, pairs = lm.concepts.config, []
+    config = lm.concepts.config
+    pairs: list[Removal] = []
     for row in range(len(found.logit_N)):
         for kind, ids_Nk, n_all in (
             ("known", found.known_ids_Nk, config.n_known),
