@@ -145,7 +145,7 @@ def encoder_of(wanted: EncoderFacts) -> Embedder:
 def open_index(index: Path, checkpoint: Path) -> Retriever:
     """Open an index for a checkpoint. Refuses one that was built for another, and broken files."""
     verify(index)
-    facts = _facts(index)
+    facts = facts_of(index)
     digest = contracts.verify(checkpoint, contracts.CHECKPOINT).digest
     if facts.checkpoint_digest != digest:
         raise ContractError(
@@ -173,6 +173,7 @@ def open_index(index: Path, checkpoint: Path) -> Retriever:
 
 
 def verify(index: Path) -> None:
+    """Raise ContractError unless an index is as it was sealed; large files by their size."""
     manifest = contracts.manifest_of(index)
     contracts.check_kind(manifest, contracts.INDEX, str(index))
     contracts.check_whole(manifest, contracts.INDEX, str(index))
@@ -185,7 +186,8 @@ def verify(index: Path) -> None:
             manifests.check_digest(str(path), digest_of(path), expected, again)
 
 
-def _facts(index: Path) -> IndexFacts:
+def facts_of(index: Path) -> IndexFacts:
+    """What was measured of an index."""
     try:
         return IndexFacts.model_validate_json((index / FACTS_FILE).read_bytes())
     except ValidationError as error:
