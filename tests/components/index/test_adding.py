@@ -131,3 +131,10 @@ def test_an_exchanged_transducer_is_refused(run: Run, index: Path, tmp_path: Pat
 def test_more_sources_than_rows_are_all_rows(run: Run, index: Path) -> None:
     (found,) = retrieval.open_index(index, run.checkpoint).find_text(["rain"], k=500)
     assert len(found) == 72
+
+
+def test_a_corpus_without_training_text_is_refused(tmp_path: Path) -> None:
+    text = Text("n3", "test", "notes", [("never indexed", {})])
+    corpus = write_corpus(tmp_path, [text], n_concepts=2)
+    with pytest.raises(ValueError, match=r"no chunk of a training document.*ingest more"):
+        collapsed(corpus.documents, corpus.chunks)
