@@ -16,9 +16,13 @@ logits the check needs. Keys and values of unchanged context cannot be reused al
 part: all of it moves.
 
 Integrated gradients pass the bottleneck by: while nothing is overridden, the recomposed state is
-the hidden state, and the heads' detached inputs would break completeness. In a network without a
-residual, `LanguageModel.composed` carries the whole gradient. Steering is constant along the path,
-and guidance a weighted sum of two logits: attribution holds under both.
+the hidden state, and the heads' detached inputs would break completeness. A network without a
+residual is read through `LanguageModel.composed`, with its whole gradient; but its state jumps
+where another concept enters the top-k, and no gradient sees a jump. What the weights miss by then
+does not vanish with more passes; it is told like any other miss.
+
+Steering is constant along the path, and guidance a weighted sum of two logits: attribution holds
+under both.
 
 Shape suffixes used in this file:
     B target, a commit asked for   T position   S snapshot   P commit of a snapshot   G part

@@ -110,6 +110,17 @@ def test_halving_panels_is_the_trapezoid_rule_of_the_last_count() -> None:
     torch.testing.assert_close(found.weight_BT[0, : len(by_hand_T)], by_hand_T)
 
 
+def test_jumps_of_a_network_without_a_residual_are_told_as_missing() -> None:
+    lm = loud_network()
+    assert lm.bottleneck is not None
+    lm.bottleneck.config = lm.bottleneck.config.model_copy(update={"residual": False})
+    found = attribute(lm, a_trace(lm), range(7), exactly(64))
+    summed_B = found.weight_BT.sum(1)
+    torch.testing.assert_close((summed_B - found.gap_B).abs(), found.missing_B)
+    assert not found.reached_B.any()
+    assert completeness_error(found.missing_B, found.gap_B) > 0.5
+
+
 def test_weights_of_each_part_add_up_to_what_masking_the_part_costs() -> None:
     lm = loud_network()
     found = attribute(lm, a_trace(lm), [0, 5], exactly(200, n_parts=4))
