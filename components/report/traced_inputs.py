@@ -71,7 +71,7 @@ def facts(found: Inputs) -> list[Fact]:
              f"passes a token, n = {found.n_targets} tokens, {found.n_not_reached} of them not "
              f"within {100 * found.tolerance:g}%"),
         Fact(f"masking the top {found.masking.deletion_ratio_at} inputs", ratio.value,
-             "× what any do",
+             "× random ones",
              f"{interval(ratio.low, ratio.high)}, n = {found.masking.n_targets} tokens of "
              f"{ratio.n_groups} texts"),
         Fact("masking is foretold", rank.value, "rank correlation",
