@@ -98,7 +98,7 @@ def test_strength_zero_is_the_unsteered_text_in_every_arm(
     assert summary["n_strength_zero_equal_to_unsteered"] == 2 * 5
 
 
-def test_amplifying_raises_the_concept_in_the_text_more_than_asking_for_it(
+def test_amplifying_raises_the_concept_in_the_text(
     summary: dict[str, Any],
 ) -> None:
     over = {
