@@ -51,13 +51,14 @@ class Effects:
 
 
 def sampled(
-    lm: LanguageModel, found: ConceptAttribution, n_kept: int, seed: Sequence[int]
-) -> list[Removal]:
-    """For every token some known and some unknown concepts it kept, and one of each it did not."""
+    lm: LanguageModel, found: ConceptAttribution, rows: Sequence[int], n_kept: int,
+    seed: Sequence[int],
+) -> list[Removal]:  # fmt: skip
+    """For each token some known and some unknown concepts it kept, and one of each it did not."""
     random = np.random.default_rng(seed)
     config = lm.concepts.config
     pairs: list[Removal] = []
-    for row in range(len(found.logit_N)):
+    for row in rows:
         for kind, ids_Nk, n_all in (
             ("known", found.known_ids_Nk, config.n_known),
             ("unknown", found.unknown_ids_Nk, config.n_unknown),
@@ -65,9 +66,9 @@ def sampled(
             kept: list[int] = ids_Nk[row].tolist()
             drawn = random.permutation(len(kept))[:n_kept]
             chosen = [kept[at] for at in np.sort(drawn).tolist()]
-            others = int(random.integers(n_all))
-            if others not in kept:
-                chosen.append(others)
+            other = int(random.integers(n_all))
+            if other not in kept:
+                chosen.append(other)
             pairs.extend(Removal(row, _ref(kind, concept)) for concept in chosen)
     return pairs
 

@@ -53,46 +53,49 @@ class ConceptShare:
     """Tokens that kept it."""
 
 
+@dataclass(frozen=True)
+class TokenShares:
+    """Shares of known concepts, unknown concepts and residual of each token."""
+
+    absolute_N3: Tensor
+    """Concept by concept, so that those that speak against each other both count."""
+
+    signed_N3: Tensor
+
+
 def magnitude(found: ConceptAttribution) -> Tensor:
     """What every share of a token (N) is taken of, in logits."""
     return _magnitudes(found).sum(-1).clamp_min(_TINY)
 
 
+def token_shares(found: ConceptAttribution) -> TokenShares:
+    """Of every token, by its own magnitude."""
+    total_N1 = magnitude(found)[:, None]
+    signed_N3 = torch.stack([found.known_N, found.unknown_N, found.residual_N], dim=-1)
+    return TokenShares(_magnitudes(found) / total_N1, signed_N3 / total_N1)
+
+
 def part_shares(found: ConceptAttribution, rows: slice, *, draws: int, seed: int) -> PartShares:
-    """Shares of the parts of some tokens."""
-    total_N = magnitude(found)[rows]
-    absolute_N3 = _magnitudes(found)[rows] / total_N[:, None]
-    signed_N3 = _signed(found)[rows] / total_N[:, None]
-    return PartShares(
-        *(_mean(column_N, draws, seed) for column_N in absolute_N3.T),
-        *(_mean(column_N, draws, seed) for column_N in signed_N3.T),
-    )
+    """Shares of the parts of some tokens: means over them."""
+    shares = token_shares(found)
+    columns_6N = torch.cat([shares.absolute_N3[rows], shares.signed_N3[rows]], dim=-1).T
+    return PartShares(*(_mean(column_N, draws, seed) for column_N in columns_6N))
 
 
-def strongest(found: ConceptAttribution, rows: slice, n: int) -> list[ConceptShare]:
-    """Known and unknown concepts of some tokens, by the size of their share."""
+def strongest(found: ConceptAttribution, rows: slice) -> list[ConceptShare]:
+    """All concepts that some tokens kept, known and unknown, by the size of their share."""
     total_N = magnitude(found)[rows]
     listed = [
         *_shares("known", found.known_ids_Nk[rows], found.known_Nk[rows], total_N),
         *_shares("unknown", found.unknown_ids_Nk[rows], found.unknown_Nk[rows], total_N),
     ]
-    return sorted(listed, key=lambda one: (-abs(one.share), one.concept.kind, one.concept.id))[:n]
+    return sorted(listed, key=lambda one: (-abs(one.share), one.concept.kind, one.concept.id))
 
 
 def _magnitudes(found: ConceptAttribution) -> Tensor:
-    """(N, 3): concept by concept, so that those that speak against each other both count."""
-    return torch.stack(
-        [
-            found.known_Nk.abs().sum(-1),
-            found.unknown_Nk.abs().sum(-1),
-            found.residual_N.abs(),
-        ],
-        dim=-1,
-    )
-
-
-def _signed(found: ConceptAttribution) -> Tensor:
-    return torch.stack([found.known_N, found.unknown_N, found.residual_N], dim=-1)
+    """Of the three parts (N, 3), in logits."""
+    known_N, unknown_N = found.known_Nk.abs().sum(-1), found.unknown_Nk.abs().sum(-1)
+    return torch.stack([known_N, unknown_N, found.residual_N.abs()], dim=-1)
 
 
 def _shares(

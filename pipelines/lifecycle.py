@@ -212,7 +212,7 @@ def _attributions(
     named = name(**text, **stream, vectors=atlas.vectors, config=recipe.naming.model_dump_json())
     place(named, LARGE)
     traced = attribute(
-        **text, **stream, index=built.outputs["index"],
+        **text, **stream, index=built.outputs["index"], names=named.outputs["names"],
         config=recipe.attribution.model_dump_json(),
     )  # fmt: skip
     place(traced, LARGE)

@@ -9,8 +9,9 @@ from components import artifacts, images
 @dsl.component(base_image=images.CPU, install_kfp_package=False)
 def attribute(
     checkpoint: Input[artifacts.Checkpoint], index: Input[artifacts.Index],
-    tokens: Input[artifacts.Tokens], documents: Input[artifacts.Documents],
-    chunks: Input[artifacts.Chunks], checked: Input[artifacts.GateReport],
+    names: Input[artifacts.UnknownNames], tokens: Input[artifacts.Tokens],
+    documents: Input[artifacts.Documents], chunks: Input[artifacts.Chunks],
+    checked: Input[artifacts.GateReport],
     attributions: Output[artifacts.Attributions], config: str, settings: str,
 ) -> None:  # fmt: skip
     """Generate from held-out openings and trace every token."""
@@ -18,7 +19,7 @@ def attribute(
     from components.attribution.stage import attribute as attribute_texts
     from components.runner import run_stage
 
-    inputs = {"checkpoint": checkpoint, "index": index, "tokens": tokens, "documents": documents,
-              "chunks": chunks}  # fmt: skip
+    inputs = {"checkpoint": checkpoint, "index": index, "names": names, "tokens": tokens,
+              "documents": documents, "chunks": chunks}  # fmt: skip
     run_stage(attribute_texts, inputs, [checked], attributions,
               AttributeConfig.model_validate_json(config), settings)  # fmt: skip

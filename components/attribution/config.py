@@ -25,6 +25,22 @@ class MaskingConfig(Config):
     """The attribution that is made to foretell what masking one input does."""
 
 
+class RemovalConfig(Config):
+    """How contributions of concepts are tested: by removing concepts."""
+
+    targets: PositiveInt = 12
+    """Tokens of each text whose concepts are removed, evenly spread over it."""
+
+    concepts: PositiveInt = 3
+    """Known and unknown ones removed from each, of those it kept; and one of each it did not."""
+
+    n_likeliest: PositiveInt = 50
+    """Tokens whose logits are foretold, to foretell a log-probability."""
+
+    upstream: PositiveInt = 2
+    """Known and unknown ones of each text whose parts are also taken out before later layers."""
+
+
 class AttributeConfig(Config):
     """What is generated, and how finely it is explained."""
 
@@ -36,7 +52,10 @@ class AttributeConfig(Config):
     sampling: SamplingConfig
 
     top_concepts: PositiveInt = 5
-    """Known concepts listed for each token; the others are summed up in one row."""
+    """Known, and as many unknown, listed for each token; the others are summed up in one row."""
+
+    top_chunk_concepts: PositiveInt = 10
+    """Listed for each chunk, known and unknown together."""
 
     top_inputs: PositiveInt = 8
     """Input positions listed for each explained token."""
@@ -49,6 +68,7 @@ class AttributeConfig(Config):
 
     inputs: InputAttributionConfig = InputAttributionConfig()
     masking: MaskingConfig = MaskingConfig()
+    removal: RemovalConfig = RemovalConfig()
     seed: NonNegativeInt = 0
 
     @model_validator(mode="after")

@@ -3,7 +3,8 @@
 A chunk is asked for by the mean state of its tokens, read again as the text stands. Special tokens
 say nothing and are left out; a chunk of nothing else has no sources.
 
-Shape suffixes: N token of the text, in reading order   C chunk of the text   T position   D width
+Shape suffixes: N token of the text, in reading order   M token of a chunk   C chunk of the text
+    T position   D width
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from components.retrieval import Retriever, Source
-from model.chunk_spans import chunk_spans
+from model.generated_chunks import chunks as generated_chunks
 from model.language_model import LanguageModel
 from model.tokenizer import Tokenizer
 from model.trace import Trace
@@ -36,20 +37,23 @@ def similar_chunks(
     k: int,
 ) -> list[Chunk]:  # fmt: skip
     """The text's chunks in order, each with `k` sources; commits come in reading order."""
-    spans = chunk_spans(trace.token_N[commits_N].tolist(), lm.config.end_of_chunk_id)
     position_N = trace.position_N[commits_N]
+    spans = [
+        position_N[(at.start <= position_N) & (position_N < at.stop)]
+        for at in generated_chunks(trace, lm.config.end_of_chunk_id)
+    ]
     ids_1T = trace.ids_T[None, : trace.end]
     chunk_1T = torch.full_like(ids_1T, -1)
-    for number, rows in enumerate(spans):
-        chunk_1T[0, position_N[rows]] = number
+    for number, position_M in enumerate(spans):
+        chunk_1T[0, position_M] = number
     special_ids = torch.tensor(list(tokenizer.special_names))
     chunk_1T = chunk_1T.masked_fill(torch.isin(ids_1T, special_ids), -1)
     state_CD = mean_states(lm.composed(lm.hidden(ids_1T)), chunk_1T, n_chunks=len(spans))
     found = retriever.find(state_CD, k)
     has_text = [bool((chunk_1T == number).any()) for number in range(len(spans))]
     return [
-        Chunk(tuple(position_N[rows].tolist()), sources if is_text else [])
-        for rows, sources, is_text in zip(spans, found, has_text, strict=True)
+        Chunk(tuple(position_M.tolist()), sources if is_text else [])
+        for position_M, sources, is_text in zip(spans, found, has_text, strict=True)
     ]
 
 

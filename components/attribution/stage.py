@@ -1,7 +1,8 @@
 """Attribution: what each generated token owes to concepts, to its inputs, and what training text
 resembles it (paper §6.1).
 
-    concept   known:ID × top, known:rest, unknown, residual: signed, in logits; they add up
+    concept   known:ID × top, known:rest, unknown:ID × top, unknown:rest, residual: signed, in
+              logits; they add up
     input     position:P: integrated gradients of the logit, on the snapshot that chose the token
     training  chunk:ID: cosine of the generated chunk's mean state with an indexed chunk, named with
               its source and how many random pairs are less alike
@@ -19,10 +20,10 @@ import numpy as np
 from components import contracts, prompts, retrieval
 from components.attribution.citations import Citations
 from components.attribution.config import AttributeConfig
+from components.attribution.names import Names, names_of
 from components.attribution.similar import chunk_of, ranked
 from components.attribution.summary import summary
 from components.attribution.tracing import TracedText, Tracer
-from components.library import known_concepts
 from components.tokens import TokenStream
 from model import checkpoint as checkpoints
 
@@ -31,10 +32,11 @@ _TOLERANCE = 1e-4
 
 
 def attribute(
-    checkpoint: Path, index: Path, tokens: Path, documents: Path, chunks: Path,
+    checkpoint: Path, index: Path, names: Path, tokens: Path, documents: Path, chunks: Path,
     attributions: Path, config: AttributeConfig,
 ) -> int:  # fmt: skip
     """Generate from held-out openings and trace every token. Returns the number of rows."""
+    called = names_of(checkpoint, names)
     stream = TokenStream(tokens)
     retriever = retrieval.open_index(index, checkpoint)
     tracer = Tracer(checkpoints.load(checkpoint), stream.tokenizer, retriever, config)
@@ -43,14 +45,13 @@ def attribute(
     ]
     for text in texts:
         _check_sum(text)
-    names = [concept.name for concept in known_concepts(checkpoint)]
     citations = Citations(documents, chunks)
-    facts = summary(texts, names, stream.tokenizer, citations, config)
+    facts = summary(texts, called, stream.tokenizer, citations, config)
     (attributions / "summary.json").write_text(json.dumps(facts, indent=1))
     rows = (
         {"prompt_id": text.prompt_id, "chunk_index": chunk_of(text.chunks)[position], **row}
         for text in texts
-        for position, row in _rows(text, names, stream, config)
+        for position, row in _rows(text, called, stream, config)
     )
     return contracts.write(rows, attributions, contracts.ATTRIBUTIONS)
 
@@ -80,12 +81,12 @@ def _check_sum(text: TracedText) -> None:
 
 
 def _rows(
-    text: TracedText, names: list[str], stream: TokenStream, config: AttributeConfig
+    text: TracedText, names: Names, stream: TokenStream, config: AttributeConfig
 ) -> Iterator[tuple[int, dict[str, object]]]:
     """Rows with the position they speak of."""
     pieces = stream.tokenizer.pieces(text.trace.ids_T.tolist())
     for row, position in enumerate(text.positions):
-        contributions = _contributions(text, row, names, config.top_concepts)
+        contributions = names.contributions(text.concepts, row, config.top_concepts)
         for rank, (ref, name, weight) in enumerate(contributions):
             yield _row(position, pieces[position], "concept", ref, name, weight, rank)
     for traced in text.inputs:
@@ -100,24 +101,6 @@ def _rows(
     for position, rank, name, found in ranked(text.chunks):
         ref = f"chunk:{found.chunk_id}"
         yield _row(position, pieces[position], "training", ref, name, found.cosine, rank)
-
-
-def _contributions(
-    text: TracedText, row: int, names: list[str], top: int
-) -> list[tuple[str, str, float]]:
-    """Signed parts of one token's logit: the strongest known concepts, then the rest."""
-    known_k, ids_k = text.concepts.known_Nk[row], text.concepts.known_ids_Nk[row]
-    order = known_k.abs().argsort(descending=True)
-    strongest, others = order[:top].tolist(), order[top:]
-    listed = [
-        (f"known:{int(ids_k[at])}", names[int(ids_k[at])], float(known_k[at])) for at in strongest
-    ]
-    return [
-        *listed,
-        ("known:rest", "the other known concepts", float(known_k[others].sum())),
-        ("unknown", "unknown concepts", float(text.concepts.unknown_N[row])),
-        ("residual", "residual", float(text.concepts.residual_N[row])),
-    ]
 
 
 def _row(

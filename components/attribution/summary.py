@@ -9,55 +9,54 @@ from dataclasses import asdict
 import torch
 
 from components.attribution.citations import Citations
+from components.attribution.concept_summary import (
+    chunk_concepts,
+    concept_summary,
+    strongest_of,
+)
 from components.attribution.config import AttributeConfig
 from components.attribution.input_summary import input_summary
+from components.attribution.names import Names
 from components.attribution.tracing import TracedText
 from components.index_facts import CLAIM
-from model import attribution
 from model.input_attribution import votes
 from model.tokenizer import Tokenizer
 
 
 def summary(
     texts: Sequence[TracedText],
-    names: Sequence[str],
+    names: Names,
     tokenizer: Tokenizer,
     citations: Citations,
     config: AttributeConfig,
 ) -> dict[str, object]:
     """Facts over all texts, then one entry a prompt."""
-    shares = attribution.shares(
-        torch.cat([text.concepts.known_N for text in texts]),
-        torch.cat([text.concepts.unknown_N for text in texts]),
-        torch.cat([text.concepts.residual_N for text in texts]),
-    )
     return {
         "n_prompts": len(texts),
         "n_tokens": sum(len(text.positions) for text in texts),
-        "concepts": {
-            "shares": asdict(shares),
-            "largest_sum_error_logits": max(float(t.concepts.error_N.max()) for t in texts),
-        },
+        "concepts": concept_summary(texts, names, config),
         "inputs": input_summary(
             [text.inputs for text in texts], [text.masked for text in texts], config
         ),
         "training_claims": CLAIM,
-        "prompts": [_text(text, names, tokenizer, citations) for text in texts],
+        "prompts": [_text(text, names, tokenizer, citations, config) for text in texts],
     }
 
 
 def _text(
-    text: TracedText, names: Sequence[str], tokenizer: Tokenizer, citations: Citations
-) -> dict[str, object]:
-    trace, shares = text.trace, text.concepts.shares
+    text: TracedText, names: Names, tokenizer: Tokenizer, citations: Citations,
+    config: AttributeConfig,
+) -> dict[str, object]:  # fmt: skip
+    trace = text.trace
     return {
         "prompt_id": text.prompt_id,
         "origin": citations.origin(text.prompt),
         "prompt": tokenizer.decode(text.prompt.ids),
         "generated": tokenizer.decode(trace.generated),
         "stopped": trace.stopped,
-        "shares": asdict(shares),
-        "concepts": _chunk_concepts(text, names),
+        "shares": asdict(text.concepts.shares),
+        "concepts": strongest_of(text, slice(None), names, config),
+        "chunks": chunk_concepts(text, names, config),
         "prompt_pieces": tokenizer.pieces(text.prompt.ids),
         "prompt_weights": _prompt_weights(text),
         "tokens": [
@@ -87,24 +86,6 @@ def _sources(text: TracedText, citations: Citations) -> list[dict[str, object]]:
         {"chunk_index": number, "rank": rank, **citations.cite(found)}
         for number, chunk in enumerate(text.chunks)
         for rank, found in enumerate(chunk.sources)
-    ]
-
-
-def _chunk_concepts(
-    text: TracedText, names: Sequence[str], top: int = 10
-) -> list[dict[str, object]]:
-    """Known concepts of the whole chunk: signed shares of each token's magnitude, averaged."""
-    found = text.concepts
-    magnitude_N = found.known_Nk.abs().sum(-1) + found.unknown_N.abs() + found.residual_N.abs()
-    share_Nk = found.known_Nk / magnitude_N.clamp_min(1e-8)[:, None]
-    total_K = torch.zeros(len(names)).index_add_(
-        0, found.known_ids_Nk.flatten(), share_Nk.flatten()
-    )
-    mean_K = total_K / len(text.positions)
-    strongest = mean_K.abs().topk(min(top, len(names))).indices.tolist()
-    return [
-        {"concept_id": concept, "name": names[concept], "share": float(mean_K[concept])}
-        for concept in strongest
     ]
 
 

@@ -7,11 +7,13 @@ Shape suffixes: N token of the text, in reading order   k concept kept   D width
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import Tensor
 
 from components.attribution.config import AttributeConfig
 from components.attribution.inputs import Masked, TracedInputs, mask_inputs, trace_inputs
+from components.attribution.removals import Removals, remove_concepts
 from components.attribution.similar import Chunk, similar_chunks
 from components.prompts import Prompt
 from components.retrieval import Retriever
@@ -34,6 +36,7 @@ class TracedText:
     """Commits of the trace that are the text, in reading order."""
 
     concepts: ConceptAttribution
+    removals: Removals
     inputs: list[TracedInputs]
     masked: Masked
     chunks: list[Chunk]
@@ -42,6 +45,12 @@ class TracedText:
     def positions(self) -> list[int]:
         found: list[int] = self.trace.position_N[self.commits_N].tolist()
         return found
+
+    @property
+    def rows(self) -> list[slice]:
+        """Tokens of each chunk."""
+        first = [self.positions.index(chunk.positions[0]) for chunk in self.chunks]
+        return [slice(*ends) for ends in pairwise([*first, len(self.positions)])]
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ class Tracer:
             trace,
             commits_N,
             concepts,
+            remove_concepts(self.lm, trace, commits_N, concepts, prompt_id, self.config),
             inputs,
             mask_inputs(self.lm, trace, inputs, prompt_id, self.config),
             self._chunks(trace, commits_N),

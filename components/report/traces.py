@@ -7,8 +7,6 @@ from pydantic import BaseModel, ConfigDict
 
 from components import contracts
 from components.pages import (
-    Cell,
-    Column,
     Fact,
     Markup,
     Section,
@@ -17,12 +15,12 @@ from components.pages import (
     joined,
     quote,
     side_by_side,
-    table,
 )
-from components.report import traced_inputs
+from components.report import traced_concepts, traced_inputs
 from components.report.config import ReportConfig
 from components.report.inputs import read_json, read_table
-from components.shades import N_COLOURS, heat, signed_bar, stacked, swatch, tinted
+from components.report.traced_concepts import Concept
+from components.shades import N_COLOURS, heat, stacked, tinted
 
 
 class _Part(BaseModel):
@@ -38,12 +36,6 @@ class _Shares(_Part):
 class _Token(_Part):
     position: int
     token: str
-
-
-class _Concept(_Part):
-    concept_id: int
-    name: str
-    share: float
 
 
 class _Origin(_Part):
@@ -67,16 +59,11 @@ class _Text(_Part):
     prompt_id: int
     origin: _Origin
     shares: _Shares
-    concepts: list[_Concept]
+    concepts: list[Concept]
     prompt_pieces: list[str]
     prompt_weights: list[float]
     tokens: list[_Token]
     sources: list[_Source]
-
-
-class _Concepts(_Part):
-    shares: _Shares
-    largest_sum_error_logits: float
 
 
 class Traced(_Part):
@@ -84,7 +71,7 @@ class Traced(_Part):
 
     n_prompts: int
     n_tokens: int
-    concepts: _Concepts
+    concepts: traced_concepts.Concepts
     inputs: traced_inputs.Inputs
     prompts: list[_Text]
 
@@ -102,11 +89,8 @@ def section(attributions: Path, config: ReportConfig) -> Section:
     facts = cards(
         [
             Fact("texts", found.n_prompts, note=f"{found.n_tokens} generated tokens explained"),
-            Fact("sum of a token's parts", found.concepts.largest_sum_error_logits, "logits off",
-                 "concepts and residual against the network's own logit, the worst token"),
+            *traced_concepts.facts(found.concepts),
             *traced_inputs.facts(found.inputs),
-            Fact("known concepts carry", 100 * found.concepts.shares.known, "% of logits",
-                 "in absolute value, over all tokens"),
         ]
     )  # fmt: skip
     by_text = _contributions(attributions)
@@ -125,21 +109,22 @@ def section(attributions: Path, config: ReportConfig) -> Section:
         "chose the token. Similar training text is similar in meaning; it proves no influence.",
         facts
         + panels
+        + folded("Do the concepts matter?", traced_concepts.removal(found.concepts))
         + folded("Do the shaded inputs matter?", traced_inputs.masking(found.inputs)),
     )  # fmt: skip
 
 
 def _panel(
-    text: _Text, contributions: Mapping[int, Mapping[int, float]], config: ReportConfig
+    text: _Text, contributions: Mapping[int, Mapping[str, float]], config: ReportConfig
 ) -> Markup:
     shown = text.concepts[: config.n_contributions]
-    colour = {concept.concept_id: i for i, concept in enumerate(shown[:N_COLOURS])}
+    colour = {concept.ref: i for i, concept in enumerate(shown[:N_COLOURS])}
     return (
         Markup("<h3>Prompt, shaded by what it did for the text</h3>")
         + heat(zip(text.prompt_pieces, text.prompt_weights, strict=True))
         + Markup("<h3>What it wrote, coloured by the concept that spoke most for each token</h3>")
         + tinted(_tints(text.tokens, contributions, colour, shown))
-        + side_by_side(_concepts(shown, colour), _sources(text.sources, config))
+        + side_by_side(traced_concepts.listed(shown, colour), _sources(text.sources, config))
         + Markup("<p>{}</p>").format(
             stacked([("known concepts", text.shares.known), ("unknown", text.shares.unknown),
                      ("residual", text.shares.residual)])
@@ -149,12 +134,12 @@ def _panel(
 
 def _tints(
     tokens: Sequence[_Token],
-    contributions: Mapping[int, Mapping[int, float]],
-    colour: Mapping[int, int],
-    shown: Sequence[_Concept],
+    contributions: Mapping[int, Mapping[str, float]],
+    colour: Mapping[str, int],
+    shown: Sequence[Concept],
 ) -> list[tuple[str, int, float, str]]:
     """Token, colour, strength from 0 to 1, and what stands in its tooltip."""
-    names = {concept.concept_id: concept.name for concept in shown}
+    names = {concept.ref: concept.name for concept in shown}
     largest = max(
         (weight for parts in contributions.values() for weight in parts.values()), default=0.0
     )
@@ -162,40 +147,25 @@ def _tints(
     for token in tokens:
         parts = contributions.get(token.position, {})
         coloured = {c: w for c, w in parts.items() if c in colour and w > 0}
-        best = max(coloured, key=lambda c: coloured[c], default=-1)
+        best = max(coloured, key=lambda c: coloured[c], default="")
         said = ", ".join(f"{names[c]} {w:+.2f}" for c, w in parts.items() if c in names)
         strength = coloured[best] / largest if coloured else 0.0
         found.append((token.token, colour.get(best, -1), strength, said))
     return found
 
 
-def _contributions(attributions: Path) -> dict[int, dict[int, dict[int, float]]]:
-    """Logits by prompt, position and known concept, the strongest of each token."""
+def _contributions(attributions: Path) -> dict[int, dict[int, dict[str, float]]]:
+    """Logits by prompt, position and concept, the strongest of each token."""
     rows = read_table(
         attributions, contracts.ATTRIBUTIONS, "prompt_id", "position", "kind", "ref", "weight"
     ).to_pylist()
-    found: dict[int, dict[int, dict[int, float]]] = {}
+    found: dict[int, dict[int, dict[str, float]]] = {}
     for row in rows:
-        ref = str(row["ref"]).removeprefix("known:")
-        if row["kind"] == "concept" and ref.isdecimal():
+        kind, _, concept = str(row["ref"]).partition(":")
+        if kind in ("known", "unknown") and concept.isdecimal():
             parts = found.setdefault(row["prompt_id"], {}).setdefault(row["position"], {})
-            parts[int(ref)] = float(row["weight"])
+            parts[str(row["ref"])] = float(row["weight"])
     return found
-
-
-def _concepts(shown: Sequence[_Concept], colour: Mapping[int, int]) -> Markup:
-    largest = max((abs(concept.share) for concept in shown), default=0.0)
-    rows: list[list[Cell]] = [
-        [
-            Markup("{}{}").format(swatch(colour.get(concept.concept_id, -1)), concept.name),
-            signed_bar(concept.share, largest),
-            100 * concept.share,
-        ]
-        for concept in shown
-    ]
-    return table(
-        [Column("concept"), Column("against … for"), Column("share", "% of the logits")], rows
-    )
 
 
 def _sources(sources: Sequence[_Source], config: ReportConfig) -> Markup:

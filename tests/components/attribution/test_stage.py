@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from components import contracts, retrieval
-from components.attribution.config import AttributeConfig, MaskingConfig
+from components.attribution.config import AttributeConfig, MaskingConfig, RemovalConfig
+from components.attribution.names import names_of
 from components.attribution.similar import similar_chunks
 from components.attribution.stage import attribute
 from components.contracts import ContractError
@@ -22,6 +23,7 @@ from model.sampling import generate
 from model.sampling_config import SamplingConfig
 from model.tokenizer import Tokenizer
 from tests.components.explained_run import Run, write_checkpoint, write_run
+from tests.components.written_names import write_names
 
 CONFIG = AttributeConfig(
     n_prompts=4, prompt_tokens_least=5, prompt_tokens_most=9, top_concepts=2, top_inputs=3,
@@ -30,8 +32,11 @@ CONFIG = AttributeConfig(
         targets=2, counts=(1, 4), random_orders=2,
         in_parts=InputAttributionConfig(n_parts=3, max_evaluations=7),
     ),
+    removal=RemovalConfig(targets=3, concepts=2, n_likeliest=200, upstream=1),
     sampling=SamplingConfig(n_new=11, temperature=0.7),
 )  # fmt: skip
+
+NAMED = (0, 3, 5)
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +56,26 @@ def index(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def attributed(run: Run, index: Path, folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def names(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("named") / "names"
+    return write_names(folder, run.checkpoint, {concept: f"Weather {concept}" for concept in NAMED})
+
+
+def attributed(run: Run, index: Path, names: Path, folder: Path) -> Path:
     folder.mkdir()
     corpus = run.corpus
-    attribute(run.checkpoint, index, run.tokens, corpus.documents, corpus.chunks, folder, CONFIG)
+    attribute(
+        run.checkpoint, index, names, run.tokens, corpus.documents, corpus.chunks, folder, CONFIG
+    )
     return folder
 
 
 @pytest.fixture(scope="module")
-def attributions(run: Run, index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return attributed(run, index, tmp_path_factory.mktemp("out") / "attributions")
+def attributions(
+    run: Run, index: Path, names: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    return attributed(run, index, names, tmp_path_factory.mktemp("out") / "attributions")
 
 
 def rows_of(attributions: Path, kind: str) -> list[dict[str, object]]:
@@ -94,6 +109,56 @@ def test_listed_concepts_come_strongest_first_and_by_name(attributions: Path) ->
         assert abs(one["weight"]) >= abs(other["weight"])  # type: ignore[arg-type]
         assert str(one["ref"]).startswith("known:")
         assert one["name"] in ("rain", "bread", "violin", "seven", "root", "wheel")
+
+
+def test_unknown_concepts_are_listed_by_the_names_that_hold(attributions: Path) -> None:
+    refs = ["known:rest", "unknown:rest", "residual"]
+    rows = rows_of(attributions, "concept")
+    unknown = [row for row in rows if str(row["ref"]).startswith("unknown:")]
+    listed = [row for row in unknown if row["ref"] not in refs]
+    assert len(listed) == 2 * len([row for row in rows if row["ref"] == "residual"])
+    for row in listed:
+        concept = int(str(row["ref"]).removeprefix("unknown:"))
+        named = f"Discovered: Weather {concept}" if concept in NAMED else f"unknown {concept}"
+        assert row["name"] == named
+    assert {str(row["name"]).split()[0] for row in listed} == {"Discovered:", "unknown"}
+
+
+def test_removing_a_concept_does_what_its_contribution_foretold(attributions: Path) -> None:
+    found = json.loads((attributions / "summary.json").read_text())["concepts"]
+    assert found["largest_sum_error_logits"] < 1e-4
+    assert found["largest_unknown_sum_error_logits"] < 1e-4
+    for kind in ("known", "unknown"):
+        exact = found["removal"]["at_the_bottleneck"][kind]
+        assert exact["rank_correlation"] == pytest.approx(1.0, abs=1e-4)
+        assert exact["largest_error_logits"] < 1e-4
+        assert 0 < exact["n_pairs_not_kept"] < exact["n_pairs"]
+        nearly = found["removal"]["log_probability"][kind]
+        assert nearly["mean_error"]["value"] < nearly["mean_error_by_own_logit"]["value"]
+    assert [at["after_layer"] for at in found["removal"]["upstream"]] == [1]
+    shares = found["concept_by_concept"]
+    assert sum(shares[part]["value"] for part in ("known", "unknown", "residual")) == (
+        pytest.approx(1.0)
+    )
+    assert found["unknown_names"]["n_named"] == len(NAMED)
+    assert 0 < found["named_unknown_share"]["value"] < 1
+
+
+def test_chunks_hold_every_token_once_with_shares_of_their_own(attributions: Path) -> None:
+    for prompt in summary_of(attributions)["prompts"]:
+        positions = [at for chunk in prompt["chunks"] for at in chunk["positions"]]
+        assert positions == [token["position"] for token in prompt["tokens"]]
+        for chunk in prompt["chunks"]:
+            parts = [chunk["shares"][part] for part in ("known", "unknown", "residual")]
+            assert sum(part["value"] for part in parts) == pytest.approx(1.0)
+            sizes = [abs(one["share"]) for one in chunk["concepts"]]
+            assert sizes == sorted(sizes, reverse=True)
+
+
+def test_names_of_another_checkpoint_are_refused(run: Run, tmp_path: Path) -> None:
+    other = write_checkpoint(tmp_path / "other", run.tokens, run.lifted, seed=5)
+    with pytest.raises(ContractError, match="names the unknown concepts of the checkpoint"):
+        names_of(run.checkpoint, write_names(tmp_path / "names", other, {}))
 
 
 def test_inputs_are_positions_the_network_saw_unmasked(attributions: Path) -> None:
@@ -180,13 +245,16 @@ def test_what_masking_does_is_told_beside_what_was_foretold(attributions: Path) 
 
 def test_an_index_of_another_checkpoint_is_refused(run: Run, index: Path, tmp_path: Path) -> None:
     other = write_checkpoint(tmp_path / "other", run.tokens, run.lifted, seed=5)
+    named = write_names(tmp_path / "names", other, {})
     corpus = run.corpus
     with pytest.raises(ContractError, match="was built for the checkpoint"):
-        attribute(other, index, run.tokens, corpus.documents, corpus.chunks, tmp_path, CONFIG)
+        attribute(
+            other, index, named, run.tokens, corpus.documents, corpus.chunks, tmp_path, CONFIG
+        )
 
 
 def test_a_citation_that_is_not_in_the_corpus_is_refused(
-    run: Run, index: Path, tmp_path: Path
+    run: Run, index: Path, names: Path, tmp_path: Path
 ) -> None:
     changed = pq.read_table(run.corpus.documents / "rows.parquet").to_pylist()
     documents, target = tmp_path / "documents", tmp_path / "attributions"
@@ -195,22 +263,33 @@ def test_a_citation_that_is_not_in_the_corpus_is_refused(
     rows = ({**row, "text": row["text"].upper()} for row in changed)
     contracts.write(rows, documents, contracts.DOCUMENTS)
     with pytest.raises(ContractError, match=r"the index gives chunk .* another text"):
-        attribute(run.checkpoint, index, run.tokens, documents, run.corpus.chunks, target, CONFIG)
+        attribute(
+            run.checkpoint, index, names, run.tokens, documents, run.corpus.chunks, target, CONFIG
+        )
 
 
-def test_prompts_longer_than_any_chunk_are_refused(run: Run, index: Path, tmp_path: Path) -> None:
+def test_prompts_longer_than_any_chunk_are_refused(
+    run: Run, index: Path, names: Path, tmp_path: Path
+) -> None:
     config = CONFIG.model_copy(update={"prompt_tokens_least": 50, "prompt_tokens_most": 53})
     corpus = run.corpus
     with pytest.raises(ValueError, match="begins with a chunk of 50 tokens or more"):
         attribute(
-            run.checkpoint, index, run.tokens, corpus.documents, corpus.chunks, tmp_path, config
+            run.checkpoint,
+            index,
+            names,
+            run.tokens,
+            corpus.documents,
+            corpus.chunks,
+            tmp_path,
+            config,
         )
 
 
 def test_the_same_inputs_give_the_same_bytes(
-    run: Run, index: Path, attributions: Path, tmp_path: Path
+    run: Run, index: Path, names: Path, attributions: Path, tmp_path: Path
 ) -> None:
-    again = attributed(run, index, tmp_path / "attributions")
+    again = attributed(run, index, names, tmp_path / "attributions")
     assert contracts.manifest_of(again).digest == contracts.manifest_of(attributions).digest
 
 

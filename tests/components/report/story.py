@@ -210,7 +210,8 @@ def _attributions(folder: Path) -> None:
             "prompt_id": prompt_id, "shares": shares, "prompt_pieces": pieces,
             "origin": {"split": "test", "title": f"Voyage {prompt_id}", "domain": "literature"},
             "prompt_weights": [0.0, 0.2, 0.6, -0.3, 0.1],
-            "concepts": [{"concept_id": i, "name": name, "share": 0.2 / (i + 1) * (-1) ** i}
+            "concepts": [{"kind": ("known", "unknown")[i % 2], "concept_id": i, "name": name,
+                          "share": 0.2 / (i + 1) * (-1) ** i, "n_tokens": 4 - i % 3}
                          for i, name in enumerate(NAMES)],
             "tokens": [{"position": 5 + i, "token": token, "logit": 3.0, "confidence": 0.5,
                         "order": i} for i, token in enumerate(written)],
@@ -222,7 +223,7 @@ def _attributions(folder: Path) -> None:
     ]  # fmt: skip
     summary = {
         "n_prompts": 2, "n_tokens": 8, "prompts": prompts,
-        "concepts": {"shares": shares, "largest_sum_error_logits": 3e-6},
+        "concepts": _concepts_hold(),
         "inputs": _inputs(),
     }  # fmt: skip
     (folder / "summary.json").write_text(json.dumps(summary))
@@ -236,10 +237,32 @@ def _attributions(folder: Path) -> None:
     contracts.write(rows, folder, contracts.ATTRIBUTIONS)
 
 
-def _inputs() -> dict[str, object]:
-    def said(value: float) -> dict[str, float]:
-        return {"value": value, "low": value - 0.1, "high": value + 0.1, "n_groups": 2}
+def _said(value: float) -> dict[str, float]:
+    return {"value": value, "low": value - 0.1, "high": value + 0.1, "n_groups": 2}
 
+
+def _concepts_hold() -> dict[str, object]:
+    compared = {"n_pairs": 12, "rank_correlation": _said(0.71), "mean_error": _said(0.3),
+                "mean_observed": _said(0.5)}  # fmt: skip
+    exact = {"n_pairs": 9, "n_pairs_not_kept": 2, "rank_correlation": 1.0,
+             "largest_error_logits": 4e-6, "mean_observed_logits": 0.25}  # fmt: skip
+    both = {"known": compared, "unknown": compared}
+    parts = ("known", "unknown", "residual")
+    return {
+        "largest_sum_error_logits": 3e-6, "known_only_share": _said(0.55),
+        "concept_by_concept": {f"{part}{sign}": _said(0.25) for part in parts
+                               for sign in ("", "_signed")},
+        "unknown_names": {"n_tried": 7, "n_named": 3, "least_auc": 0.75},
+        "named_unknown_share": _said(0.125),
+        "removal": {
+            "at_the_bottleneck": {"known": exact, "unknown": exact}, "log_probability": both,
+            "upstream": [{"after_layer": 3, **both}],
+        },
+    }  # fmt: skip
+
+
+def _inputs() -> dict[str, object]:
+    said = _said
     curve = [
         {"n_inputs": n, "deletion_logits": said(n), "deletion_random_logits": said(0.1),
          "insertion_logits": said(n - 0.5), "insertion_random_logits": said(0.2)}

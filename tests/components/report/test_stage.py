@@ -57,6 +57,15 @@ def test_shaded_inputs_come_with_what_they_miss_and_what_masking_them_does(told)
     assert "deleted at random" in page
 
 
+def test_concepts_come_with_what_removing_them_does_and_the_exact_is_kept_apart(told):
+    page = (told / "report.html").read_text()
+    assert "the worst of 18 pairs" in page
+    assert "4.0e-06 at most" in page
+    assert "removed after layer 3: unknown" in page
+    assert "of 7 tried" in page
+    assert "12.5%" in page
+
+
 def test_a_run_without_fine_tuning_tells_nothing_of_it(tmp_path):
     paths = story.write(tmp_path)
     (tmp_path / "report").mkdir()
