@@ -74,7 +74,7 @@ def _with(named: Named, checkpoint: Path, run: Path | None) -> Artifacts:
     return Artifacts(
         checkpoint,
         named.index or _made_for(run, contracts.INDEX, "index.json", digest),
-        named.names,
+        named.names or _made_for(run, contracts.UNKNOWN_NAMES, "names.json", digest),
         named.calibration or _made_for(run, contracts.CALIBRATION, "calibration.json", digest),
         run,
     )

@@ -7,6 +7,7 @@ Where there is no tokenizer, prompts are token ids and tokens are shown as their
 no library, a concept is called "concept 17". Both are said in `notes`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from components.manifests import MANIFEST_FILE, digest_of
 from components.retrieval import Retriever, open_index
 from components.steering_calibration import Calibration
 from components.steering_calibration import load as load_calibration
+from components.unknown_names import UnknownName
+from components.unknown_names import load as load_names
 from model import checkpoint as checkpoints
 from model import released
 from model.checkpoint import CheckpointError
@@ -76,7 +79,7 @@ def open_checkpoint(
     return Opened(
         lm,
         _tokenizer(checkpoint, lm, notes),
-        _vocabulary(checkpoint, lm, notes),
+        _vocabulary(checkpoint, lm, notes, _unknown(names, digest)),
         None if index is None else open_index(index, checkpoint),
         None if calibration is None else load_calibration(calibration, digest),
         digest,
@@ -116,7 +119,13 @@ def _tokenizer(folder: Path, lm: LanguageModel, notes: list[str]) -> Tokenizer |
     return tokenizer
 
 
-def _vocabulary(folder: Path, lm: LanguageModel, notes: list[str]) -> Vocabulary:
+def _unknown(names: Path | None, digest: str) -> Mapping[int, UnknownName]:
+    return {} if names is None else load_names(names, digest).by_id
+
+
+def _vocabulary(
+    folder: Path, lm: LanguageModel, notes: list[str], unknown: Mapping[int, UnknownName]
+) -> Vocabulary:
     if lm.bottleneck is None:
         notes.append(f"a network of the family {lm.config.family} has no concepts")
         return Vocabulary((), 0, {})
@@ -133,7 +142,7 @@ def _vocabulary(folder: Path, lm: LanguageModel, notes: list[str]) -> Vocabulary
             f"{folder / 'concepts.json'} names {len(known)} concepts, the network has "
             f"{sizes.n_known}; it belongs to another checkpoint. Copy the right one here"
         )
-    return Vocabulary(known, sizes.n_unknown, {})
+    return Vocabulary(known, sizes.n_unknown, unknown)
 
 
 def find_concepts(opened: Opened, query: str, limit: int) -> list[ConceptFound]:

@@ -114,7 +114,7 @@ class Shares(Config):
     known_signed_share: float
     unknown_signed_share: float
     residual_signed_share: float
-    """Parts of the summed logits, with sign: they add up to 1 and may lie outside of 0 … 1."""
+    """The same with their signs: what speaks against itself cancels here, and there counts."""
 
 
 class InputShare(Config):

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 
-from components.explaining.schema import ConceptFound, Kind
+from components.explaining.schema import ConceptFound, Estimate, Kind
 from components.library import KnownConcept
+from components.unknown_names import DISCOVERED, UNNAMED, UnknownName
 
-DISCOVERED = "Discovered: "
 GROUP = " + "
 _N_OFFERED = 5
 _LEAST_ALIKE = 0.5
@@ -48,25 +49,37 @@ class Vocabulary:
 
     known: tuple[KnownConcept, ...]
     n_unknown: int
-    unknown_names: Mapping[int, str]
-    """Only those that were named: without the prefix."""
+    unknown: Mapping[int, UnknownName]
+    """What was found of unknown concepts, where names were sought for them."""
 
     def name(self, kind: Kind, concept_id: int) -> str:
         """What a reader sees."""
         if kind == "known":
             return self.known[concept_id].name
-        found = self.unknown_names.get(concept_id)
-        return f"unknown {concept_id}" if found is None else f"{DISCOVERED}{found}"
+        found = self.unknown.get(concept_id)
+        if found is None or found.name == UNNAMED:
+            return f"unknown {concept_id}"
+        return f"{DISCOVERED}{found.name}"
 
     def concept(self, kind: Kind, concept_id: int, score: float = 1.0) -> ConceptFound:
         """One concept with what is on record."""
         name = self.name(kind, concept_id)
         if kind == "unknown":
-            return ConceptFound(kind=kind, concept_id=concept_id, name=name, score=score)
+            return self._unknown(concept_id, name, score)
         known = self.known[concept_id]
         return ConceptFound(
             kind=kind, concept_id=concept_id, name=name, description=known.description,
             prevalence_share=known.prevalence, score=score,
+        )  # fmt: skip
+
+    def _unknown(self, concept_id: int, name: str, score: float) -> ConceptFound:
+        found = self.unknown.get(concept_id)
+        if found is None:
+            return ConceptFound(kind="unknown", concept_id=concept_id, name=name, score=score)
+        auc = Estimate(value=found.auc, low=found.auc_low, high=found.auc_high, n=found.n_chunks)
+        return ConceptFound(
+            kind="unknown", concept_id=concept_id, name=name, description=found.description,
+            score=score, name_auc=auc,
         )  # fmt: skip
 
     def find(self, query: str, limit: int) -> list[ConceptFound]:
@@ -119,13 +132,16 @@ class Vocabulary:
 
     def _named(self) -> list[tuple[Kind, int]]:
         known: list[tuple[Kind, int]] = [("known", number) for number in range(len(self.known))]
-        return known + [("unknown", number) for number in sorted(self.unknown_names)]
+        return known + [("unknown", number) for number in sorted(self.named)]
+
+    @cached_property
+    def named(self) -> frozenset[int]:
+        """Unknown concepts whose names hold."""
+        return frozenset(at for at, found in self.unknown.items() if found.name != UNNAMED)
 
     def _all(self) -> list[tuple[Kind, int]]:
         return self._named() + [
-            ("unknown", number)
-            for number in range(self.n_unknown)
-            if number not in self.unknown_names
+            ("unknown", number) for number in range(self.n_unknown) if number not in self.named
         ]
 
 

@@ -51,6 +51,6 @@ def loaded(opened: Opened) -> Loaded:
         max_length_tokens=opened.max_length,
         n_known=len(opened.vocabulary.known),
         n_unknown=opened.vocabulary.n_unknown,
-        n_unknown_named=len(opened.vocabulary.unknown_names),
+        n_unknown_named=len(opened.vocabulary.named),
         n_index_chunks=0 if opened.retriever is None else opened.retriever.index.n,
     )

@@ -3,10 +3,16 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
+from components.explaining.accounts import Account
+from components.explaining.evidence import sources
 from components.explaining.explanation import explain, explained
 from components.explaining.schema import ExplainOptions, Explanation, GenerateRequest
-from components.explaining.writing import AbandonedError, write
+from components.explaining.vocabulary import Vocabulary
+from components.explaining.writing import AbandonedError, reading_order, write
+from components.library import KnownConcept
+from model.attribution import ConceptAttribution
 from model.sampling_config import SamplingConfig
 from tests.components.explained_run import WORDS
 
@@ -36,10 +42,27 @@ def test_shares_of_a_chunk_add_up_and_lie_in_their_intervals(found):
         parts = (shares.known_share, shares.unknown_share, shares.residual_share)
         assert sum(part.value for part in parts) == pytest.approx(1.0)
         assert all(0 <= part.low <= part.value <= part.high <= 1 for part in parts)
-        signed = (
-            shares.known_signed_share + shares.unknown_signed_share + shares.residual_signed_share
-        )
-        assert signed == pytest.approx(1.0)
+        assert abs(shares.known_signed_share) <= shares.known_share.value + 1e-6
+        assert abs(shares.unknown_signed_share) <= shares.unknown_share.value + 1e-6
+
+
+def test_concepts_of_a_chunk_are_means_over_its_tokens_by_hand():
+    vocabulary = Vocabulary(tuple(KnownConcept(i, f"c{i}", "", 0.1) for i in range(3)), 2, {})
+    attribution = ConceptAttribution(
+        known_ids_Nk=torch.tensor([[0, 1], [0, 2]]),
+        known_Nk=torch.tensor([[2.0, 1.0], [-1.0, 1.0]]),
+        unknown_ids_Nk=torch.tensor([[1], [1]]), unknown_Nk=torch.tensor([[4.0], [1.0]]),
+        unknown_N=torch.tensor([4.0, 1.0]), residual_N=torch.tensor([1.0, 1.0]),
+        logit_N=torch.tensor([8.0, 2.0]),
+    )  # fmt: skip
+    account = Account(attribution, vocabulary)
+    told = [(one.name, one.signed_share, one.contribution_logits, one.n_tokens)
+            for one in account.concepts(slice(0, 2), 2)]  # fmt: skip
+    assert told == [
+        ("unknown 1", 0.375, 2.5, 2), ("c2", 0.125, 0.5, 1), ("c1", 0.0625, 0.5, 1),
+    ]  # fmt: skip
+    assert account.signed_share("known", 0) == 0.0
+    assert account.signed_share("unknown", 1) == 0.375
 
 
 def test_chunks_cover_the_text_in_order(found):
@@ -77,6 +100,18 @@ def test_sources_are_training_chunks_with_their_place_the_nearest_first(found):
     assert chunk.sources[0].end_char > chunk.sources[0].start_char
     assert found.index is not None
     assert "not influence" in found.index.claims
+
+
+def test_a_chunk_of_special_tokens_alone_has_no_sources(opened):
+    (written,) = write(opened, [REQUEST])
+    commits_N = reading_order(written.trace)
+    ids_T = written.trace.ids_T.clone()
+    ids_T[written.trace.position_N[commits_N[0]]] = opened.lm.config.end_of_chunk_id
+    token_N = ids_T[written.trace.position_N]
+    ended = replace(written.trace, ids_T=ids_T, token_N=token_N)
+    alone, rest = sources(opened, ended, commits_N, [slice(0, 1), slice(1, len(commits_N))], 2)
+    assert alone == ()
+    assert len(rest) == 2
 
 
 def test_parts_that_were_not_asked_for_are_absent(opened):

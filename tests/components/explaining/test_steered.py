@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from components.explaining.opened import find_concepts
-from components.explaining.reading import distinct_2, repeated
+from components.explaining.reading import distinct_2, read, repeated
 from components.explaining.schema import ExplainOptions, GenerateRequest, Wish
 from components.explaining.steered import steer
 from components.explaining.vocabulary import UnknownConceptError
+from components.explaining.writing import write
 from components.steering_calibration import Calibration, Facts, Strength
+from model import continuation
 from model.directions import ConceptRef
 from model.sampling_config import SamplingConfig
 from model.steering_config import InjectionConfig
@@ -33,6 +36,16 @@ def test_amplification_brings_the_concepts_words_into_the_text(found):
     assert found.after.generation.text != found.before.generation.text
     assert found.after.generation.steered
     assert not found.before.generation.steered
+
+
+def test_cost_and_presence_are_those_that_the_steering_stage_would_read(opened):
+    (written,) = write(opened, [REQUEST])
+    ids_1T = written.trace.ids_T[None, : written.trace.end]
+    continued_1T = (torch.arange(ids_1T.shape[1]) >= written.trace.n_prompt)[None]
+    wanted = continuation.read(opened.lm, ids_1T, continued_1T, torch.tensor([4]), seed=6)
+    told = read(opened, written.trace, seed=6)
+    assert told.quality.loss_nats_per_token == pytest.approx(float(wanted.nats_B[0]), rel=1e-5)
+    assert told.presence("known", 4) == pytest.approx(float(wanted.presence_B[0]), rel=1e-5)
 
 
 def test_edits_lead_from_one_text_to_the_other(found):

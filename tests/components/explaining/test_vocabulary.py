@@ -8,10 +8,18 @@ from components.explaining.vocabulary import (
     Vocabulary,
 )
 from components.library import KnownConcept
+from components.unknown_names import UnknownName
 
 NAMES = ("Sailing ships", "Whales", "Storms at sea", "Salt + pepper", "2001")
 KNOWN = tuple(KnownConcept(i, name, "", 0.1) for i, name in enumerate(NAMES))
-VOCABULARY = Vocabulary(KNOWN, 9, {4: "rigging", 6: "rigging"})
+
+
+def sought(concept_id, name):
+    return UnknownName(concept_id, name, "of ropes", 0.8, 0.7, 0.9, 12, 0.1, ("rope",), "a rope")
+
+
+UNKNOWN = {4: sought(4, "rigging"), 5: sought(5, "unnamed"), 6: sought(6, "rigging")}
+VOCABULARY = Vocabulary(KNOWN, 9, UNKNOWN)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +63,15 @@ def test_a_name_of_two_concepts_is_refused_with_both_and_the_way_to_one():
     assert raised.value.candidates == (
         "unknown 4: Discovered: rigging", "unknown 6: Discovered: rigging",
     )  # fmt: skip
+
+
+def test_a_name_that_does_not_hold_is_a_number_and_one_that_does_has_its_evidence():
+    assert VOCABULARY.name("unknown", 5) == "unknown 5"
+    found = VOCABULARY.concept("unknown", 4)
+    assert (found.name, found.description) == ("Discovered: rigging", "of ropes")
+    assert (found.name_auc.low, found.name_auc.n) == (0.7, 12)
+    with pytest.raises(UnknownConceptError):
+        VOCABULARY.one("unnamed")
 
 
 def test_search_puts_beginnings_of_words_before_what_is_merely_alike():
