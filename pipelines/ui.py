@@ -14,7 +14,7 @@ _ENVIRONMENT = {
 
 def require_free(host: str, port: int, command: str = "ui") -> None:
     """Raise ValueError, with a port to try, where another program has this one."""
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -194,6 +194,15 @@ def test_openapi_describes_every_route_and_its_refusals(ask: TestClient) -> None
     assert responses["429"]["content"]["application/json"]["schema"]["$ref"].endswith("/Problem")
 
 
+def test_operators_guide_names_the_routes_and_figures_there_are(ask: TestClient) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "serve.md").read_text()
+    routes = set(re.findall(r"`(?:GET|POST) (/\w+)", guide))
+    assert routes == {*ask.get("/openapi.json").json()["paths"], "/kept"}
+    told = set(re.findall(r"clearstory_\w+", guide))
+    figures = set(re.findall(r"# TYPE (clearstory_\w+)", ask.get("/metrics").text))
+    assert told == {name for name in figures if not name.endswith("_created")}
+
+
 def test_fault_of_ours_is_told_without_its_traceback(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
