@@ -58,10 +58,11 @@ class Page:
 
     def __init__(
         self, lm: LanguageModel, prompts: Sequence[Tensor], config: SamplingConfig,
-        stop_ids: Sequence[int], names: Sequence[int], steering: Steering | None,
+        stop_ids: Sequence[int], names: Sequence[int], seeds: Sequence[int],
+        steering: Steering | None,
     ) -> None:  # fmt: skip
         self.lm, self.config, self.steering = lm, config, steering
-        self.names_B = torch.tensor(names)
+        self.names_B, self.seeds = torch.tensor(names), seeds
         special = lm.config
         stops = sorted({special.eos_id, *stop_ids})
         self.stop_ids = torch.tensor(stops)
@@ -167,13 +168,13 @@ class Page:
         return [self._trace(row, whole) for row in range(len(self.ids_BT))]
 
     def _uniforms(self, rows_R: Tensor) -> Tensor:
-        """One number for each commit, by its row's name and the row's own count of steps."""
+        """One number for each commit, by its row's name, seed and own count of steps."""
         if self.config.temperature == 0.0:
             return torch.zeros(len(rows_R))
         rows, counts = torch.unique_consecutive(rows_R, return_counts=True)
         drawn = [
             uniforms(
-                self.names_B[row][None], count, seed=self.config.seed,
+                self.names_B[row][None], count, seed=self.seeds[row],
                 step=int(self.groups_B[row]), purpose=Purpose.TOKEN,
             )[0]
             for row, count in zip(rows.tolist(), counts.tolist(), strict=True)

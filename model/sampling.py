@@ -52,21 +52,23 @@ def generate(
     *,
     stop_ids: Sequence[int] = (),
     sample_ids: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
     steering: Steering | None = None,
     heard: Heard = deaf,
 ) -> list[Trace]:
     """Continue prompts, int64 (P) each. A text ends at EOS or a stop id, each row by itself.
 
-    `sample_ids` name the rows (0, 1, 2 … unless given): with a temperature, a row's draws depend
-    on its name, the seed and its own step, not on who else is in the batch. Raises ValueError for
-    a prompt that is empty or too long, where nothing is to be generated, and for weights that are
-    not finite.
+    `sample_ids` name the rows (0, 1, 2 … unless given), `seeds` are of each row (the config's
+    unless given): with a temperature, a row's draws depend on its name, its seed and its own step,
+    not on who else is in the batch. Raises ValueError for a prompt that is empty or too long, where
+    nothing is to be generated, and for weights that are not finite.
     """
     rows = list(prompts)
     for prompt_P in rows:
         _check(lm, prompt_P, config)
     names = range(len(rows)) if sample_ids is None else sample_ids
-    page = Page(lm, rows, config, stop_ids, names, steering)
+    of_rows = [config.seed] * len(rows) if seeds is None else seeds
+    page = Page(lm, rows, config, stop_ids, names, of_rows, steering)
     causal = lm.config.backbone.attention == "causal"
     write = _write_token if causal else _write_block
     waiting = _cohorts(page, _start_of(page))

@@ -10,6 +10,7 @@ from components.explaining.opened import Opened
 from components.explaining.schema import GeneratedToken, GenerateRequest, Generation
 from model import chat
 from model.sampling import generate as sample
+from model.sampling_config import SamplingConfig
 from model.steering import Steering
 from model.trace import Trace
 
@@ -66,7 +67,8 @@ def write(
 
         traces = sample(
             opened.lm, [prompts[number] for number in numbers], first.sampling,
-            stop_ids=_stop_ids(opened), sample_ids=[0] * len(numbers), steering=steering,
+            stop_ids=_stop_ids(opened), sample_ids=[0] * len(numbers),
+            seeds=[requests[number].sampling.seed for number in numbers], steering=steering,
             heard=told,
         )  # fmt: skip
         for number, trace in zip(numbers, traces, strict=True):
@@ -121,11 +123,16 @@ def _stop_ids(opened: Opened) -> list[int]:
 
 
 def _alike(requests: Sequence[GenerateRequest]) -> list[list[int]]:
-    """Numbers of the requests that can share a batch: those of one config."""
-    groups: dict[str, list[int]] = {}
+    """Numbers of the requests that can share a batch: those of one config but for the seed."""
+    groups: dict[SamplingConfig, list[int]] = {}
     for number, request in enumerate(requests):
-        groups.setdefault(request.sampling.model_dump_json(), []).append(number)
+        groups.setdefault(unseeded(request.sampling), []).append(number)
     return list(groups.values())
+
+
+def unseeded(config: SamplingConfig) -> SamplingConfig:
+    """What requests must agree on to share a batch: each row has its own seed."""
+    return config.model_copy(update={"seed": 0})
 
 
 def pieces(opened: Opened, ids: Sequence[int]) -> list[str]:

@@ -1,6 +1,6 @@
 """How a batch of jobs becomes one call of the network.
 
-Requests that differ in nothing but their prompts are generated together; an explanation and a
+Requests that differ in their prompts and seeds alone are generated together; an explanation and a
 comparison run by themselves, for most of their time is attribution.
 """
 
@@ -13,14 +13,14 @@ from components.explaining.requests import GenerateRequest
 from components.explaining.schema import Explanation, Steered
 from components.explaining.steered import steer
 from components.explaining.steered_page import steered_page
-from components.explaining.writing import generate
+from components.explaining.writing import generate, unseeded
 from components.serving.queueing import Job
 from components.serving.schema import Answer, Asked, ExplainRequest, Loaded, SteerRequest
 
 
 def sort_of(asked: Asked) -> Hashable:
     """What jobs must have in common to share a batch; an explanation shares with none."""
-    return (asked.form, asked.sampling) if isinstance(asked, GenerateRequest) else object()
+    return unseeded(asked.sampling) if isinstance(asked, GenerateRequest) else object()
 
 
 def work(opened: Opened, jobs: Sequence[Job]) -> Sequence[Answer]:

@@ -107,6 +107,18 @@ def test_a_row_draws_the_same_alone_as_in_a_batch() -> None:
     assert alone[0].generated == together[2].generated
 
 
+def test_rows_with_seeds_of_their_own_draw_as_they_do_alone() -> None:
+    lm, prompts_BP = loud_network(), some_prompts(3, 9)
+    config = SamplingConfig(n_new=14, temperature=1.0, seed=5)
+    seeds = [7, 5, 8]
+    together = generate(lm, prompts_BP, config, sample_ids=[0, 0, 0], seeds=seeds)
+    for row, seed in enumerate(seeds):
+        own = config.model_copy(update={"seed": seed})
+        (alone,) = generate(lm, prompts_BP[row : row + 1], own)
+        assert alone.generated == together[row].generated
+    assert together[0].generated != generate(lm, prompts_BP[:1], config)[0].generated
+
+
 def test_another_seed_draws_another_text() -> None:
     lm, prompts_BP = loud_network(), some_prompts(1, 7)
     texts = [

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from components.explaining.opened import Opened
+from components.explaining.requests import GenerateRequest
+from components.explaining.writing import generate
 from components.serving.app import Application, application
 from tests.components.serving.asking import called, config, scope, text
 from tests.components.serving.held import held
@@ -30,15 +32,15 @@ async def running(opened: Opened, **changes: Any) -> AsyncIterator[Application]:
 class Client:
     """Sends a request and stays until it is told to leave."""
 
-    def __init__(self, made: Application, query: bytes = b"") -> None:
-        self._leaves, self._sent = asyncio.Event(), False
-        request = {**scope("/generate", BODY), "query_string": query}
+    def __init__(self, made: Application, query: bytes = b"", body: bytes = BODY) -> None:
+        self._leaves, self._sent, self._body = asyncio.Event(), False, body
+        request = {**scope("/generate", body), "query_string": query}
         self.answer = asyncio.create_task(called(made.asgi, request, self._receive))
 
     async def _receive(self) -> dict[str, Any]:
         if not self._sent:
             self._sent = True
-            return {"type": "http.request", "body": BODY, "more_body": False}
+            return {"type": "http.request", "body": self._body, "more_body": False}
         await self._leaves.wait()
         return {"type": "http.disconnect"}
 
@@ -89,6 +91,29 @@ def test_client_that_leaves_while_its_text_is_written_ends_it_with_the_block(
             return brake.n_passes
 
     assert asyncio.run(passes(leaves=True)) < asyncio.run(passes(leaves=False)) / 2
+
+
+def test_requests_that_differ_in_prompts_and_seeds_share_a_batch(opened: Opened) -> None:
+    asked = [text(f"the storm {'and ' * seed}", 11, temperature=0.9, seed=seed) for seed in (3, 1)]
+
+    async def story() -> list[dict[str, Any]]:
+        with held(opened) as brake:
+            async with running(opened) as made:
+                first = Client(made)
+                await until(brake.has_begun.is_set)
+                clients = [Client(made, body=json.dumps(body).encode()) for body in asked]
+                await until(lambda: made.desk.n_waiting == 2)
+                brake.may_go_on.set()
+                answers = [(await client.answer)[1] for client in clients]
+                assert (await first.answer)[0] == 200
+        figures = made.metrics.registry.get_sample_value
+        assert figures("clearstory_batch_rows_sum") == 3.0
+        assert figures("clearstory_batch_rows_count") == 2.0
+        return answers
+
+    for body, answer in zip(asked, asyncio.run(story()), strict=True):
+        (alone,) = generate(opened, [GenerateRequest.model_validate(body)])
+        assert answer["text"] == alone.text
 
 
 def test_late_answer_is_given_up_with_the_limit(opened: Opened) -> None:
