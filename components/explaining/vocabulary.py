@@ -118,7 +118,7 @@ class Vocabulary:
         unknown = _UNKNOWN_ID.fullmatch(wanted)
         if unknown is not None and int(unknown[1]) < self.n_unknown:
             return [("unknown", int(unknown[1]))]
-        exact = [at for at in self._named() if self.name(*at).casefold() == wanted]
+        exact = [at for at in self._by_name() if self.name(*at).casefold() == wanted]
         number = wanted.removeprefix("concept ")
         if exact or not (number.isascii() and number.isdigit()):
             return exact
@@ -126,11 +126,11 @@ class Vocabulary:
 
     def _nearest(self, asked: str, limit: int, least: float) -> list[ConceptFound]:
         wanted = asked.strip().casefold()
-        scored = [(_alike(wanted, self.name(*at).casefold()), at) for at in self._named()]
+        scored = [(_alike(wanted, self.name(*at).casefold()), at) for at in self._by_name()]
         best = sorted((one for one in scored if one[0] >= least), key=lambda one: -one[0])
         return [self.concept(*at, round(score, 3)) for score, at in best[:limit]]
 
-    def _named(self) -> list[tuple[Kind, int]]:
+    def _by_name(self) -> list[tuple[Kind, int]]:
         known: list[tuple[Kind, int]] = [("known", number) for number in range(len(self.known))]
         return known + [("unknown", number) for number in sorted(self.named)]
 
@@ -140,7 +140,7 @@ class Vocabulary:
         return frozenset(at for at, found in self.unknown.items() if found.name != UNNAMED)
 
     def _all(self) -> list[tuple[Kind, int]]:
-        return self._named() + [
+        return self._by_name() + [
             ("unknown", number) for number in range(self.n_unknown) if number not in self.named
         ]
 
