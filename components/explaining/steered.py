@@ -30,6 +30,9 @@ from model.steering_config import InjectionConfig
 DEFAULT_LOGITS = 8.0
 """Where nothing was calibrated: what steering is trained and measured at."""
 
+_AMPLIFY, _SUPPRESS = InjectionConfig(), InjectionConfig(after=0.5, layers="onward")
+"""Likewise, and as the steering stage does it."""
+
 _EDITS: dict[str, Literal["same", "changed", "removed", "added"]] = {
     "equal": "same", "replace": "changed", "delete": "removed", "insert": "added",
 }  # fmt: skip
@@ -107,7 +110,8 @@ def _granted(opened: Opened, wish: Wish) -> _Granted:
     given, calibration = wish.strength_logits, opened.calibration
     if calibration is None:
         strength = DEFAULT_LOGITS if given is None else given
-        layers = InjectionConfig().at(opened.lm.config.backbone.n_layers)
+        where = _SUPPRESS if wish.action == "suppress" else _AMPLIFY
+        layers = where.at(opened.lm.config.backbone.n_layers)
         change = Change(refs, strength, wish.action, instead_refs, layers=layers)
         source: StrengthFrom = "default" if given is None else "given"
         return _Granted(wish, concepts, instead, change, source, 0)
