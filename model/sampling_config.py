@@ -57,4 +57,4 @@ class SamplingConfig(Config):
     top_concepts: NonNegativeInt = 0
     """Concepts of either head recorded for each token; 0 asks no head."""
 
-    seed: NonNegativeInt = 0
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0

@@ -1,7 +1,6 @@
 """From a request to its answer: at once or by block, in time, and not for a client that left."""
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from starlette.requests import Request
 
 from components.explaining.vocabulary import AmbiguousConceptError, ConceptError
 from components.serving.network import sort_of
-from components.serving.problems import INTERNAL, Problem, RefusedError
+from components.serving.problems import INTERNAL, Problem, RefusedError, as_json
 from components.serving.queueing import Desk, Job, QueueFullError
 from components.serving.schema import Answer, Asked
 
@@ -141,7 +140,7 @@ def _problem_line(refused: RefusedError) -> bytes:
 
 
 def _line(event: dict[str, object]) -> bytes:
-    return json.dumps(event, ensure_ascii=False).encode() + b"\n"
+    return as_json(event) + b"\n"
 
 
 async def _gone(request: Request) -> None:

@@ -107,14 +107,16 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: no such route, no such method."""
+    """What the framework refuses: no such route or method, a body that cannot be parsed."""
     assert isinstance(error, HTTPException)
-    path, known = request.url.path[:_SHOWN_CHARS], "POST /generate, /explain, /steer; GET /concepts"
-    message = f"{request.method} {path}: {error.detail}. There are {known}; see /openapi.json"
-    request.scope[REFUSED] = "no_route"
-    return as_response(
-        error.status_code, Problem(error="no_route", message=message), error.headers or {}
-    )
+    said = f"{request.method} {request.url.path[:_SHOWN_CHARS]}: {error.detail}"
+    if error.status_code in (404, 405):
+        routes_there = "POST /generate, /explain, /steer; GET /concepts"
+        problem = Problem(error="no_route", message=f"{said}. There are {routes_there}")
+    else:
+        problem = Problem(error="invalid", message=f"{said}. See /openapi.json for what it takes")
+    request.scope[REFUSED] = problem.error
+    return as_response(error.status_code, problem, error.headers or {})
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ def check(asked: Asked, limits: Limits) -> None:
     """Raise RefusedError, with the value, the limit and the way out."""
     generation = asked if isinstance(asked, GenerateRequest) else asked.request
     prefix = "" if isinstance(asked, GenerateRequest) else "request."
+    _check_text(generation.prompt, f"{prefix}prompt")
     n_chars, n_ids = len(generation.prompt), len(generation.prompt_ids)
     if n_chars > limits.prompt_chars:
         raise _over(
@@ -35,6 +36,17 @@ def check(asked: Asked, limits: Limits) -> None:
         )
     if not isinstance(asked, GenerateRequest):
         _check_options(asked, limits)
+
+
+def _check_text(prompt: str, field: str) -> None:
+    try:
+        prompt.encode()
+    except UnicodeEncodeError as error:
+        message = (
+            f"the prompt has half of a surrogate pair at character {error.start}, "
+            f"{prompt[error.start]!r}, which is no text; send both halves, or UTF-8"
+        )
+        raise RefusedError(422, Problem(error="invalid", message=message, field=field)) from error
 
 
 def _check_options(asked: ExplainRequest | SteerRequest, limits: Limits) -> None:

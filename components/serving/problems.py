@@ -53,5 +53,11 @@ def as_response(
     status: int, problem: Problem, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
     """A problem as JSON."""
-    body = json.dumps(problem.model_dump(), ensure_ascii=False)
-    return Response(body, status, dict(headers), media_type="application/json")
+    return Response(
+        as_json(problem.model_dump()), status, dict(headers), media_type="application/json"
+    )
+
+
+def as_json(value: object) -> bytes:
+    """JSON in UTF-8; half of a surrogate pair, which UTF-8 cannot hold, stays an escape."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")

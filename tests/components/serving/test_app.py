@@ -60,6 +60,9 @@ def test_explanation_comes_with_its_parts_and_adds_up(ask: TestClient) -> None:
         ("/generate", text(" "), 422, "the prompt is empty"),
         ("/generate", text(n_new=-1), 422, "sampling.n_new: .* equal to 0; it is -1"),
         ("/generate", text(temperature=-1), 422, "temperature: .*; it is -1"),
+        ("/generate", text("rain \ud800"), 422, "half of a surrogate pair at character 5"),
+        ("/generate", text(seed=2**64), 422, "sampling.seed: .* less than 18446744073709551616"),
+        ("/generate", {**text(), "\ud800": 1}, 422, "valid string"),
         ("/generate", {**text(), "top_q": 1}, 422, "top_q: Extra inputs are not permitted"),
         ("/explain", {"request": text(), "options": {"draws": 10**9}}, 422, "limit is 10000"),
         ("/steer", {"request": text(), "wishes": []}, 422, "wishes: .* at least 1 item"),
@@ -68,7 +71,8 @@ def test_explanation_comes_with_its_parts_and_adds_up(ask: TestClient) -> None:
 def test_refusal_says_the_value_the_limit_and_the_way_out(
     ask: TestClient, path: str, body: dict, status: int, said: str
 ) -> None:
-    refused = ask.post(path, json=body)
+    headers = {"Content-Type": "application/json"}
+    refused = ask.post(path, content=json.dumps(body), headers=headers)
     assert refused.status_code == status
     assert re.search(said, refused.json()["message"]), refused.json()
 
@@ -125,10 +129,21 @@ def test_number_that_is_none_is_refused(ask: TestClient, number: str) -> None:
     assert "finite number" in refused.json()["message"]
 
 
-def test_broken_json_is_refused_by_its_place(ask: TestClient) -> None:
-    refused = ask.post("/generate", content="{", headers={"Content-Type": "application/json"})
-    assert refused.status_code == 422
-    assert "is no JSON" in refused.json()["message"]
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ("{", 422, "is no JSON"),
+        ("[" * 200_000, 400, "error parsing the body"),
+        ('{"prompt": ' + "9" * 5000 + "}", 400, "error parsing the body"),
+        ("null", 422, "dictionary"),
+    ],
+)
+def test_body_that_is_no_request_is_refused(
+    ask: TestClient, body: str, status: int, said: str
+) -> None:
+    refused = ask.post("/generate", content=body, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, refused.json()["error"]) == (status, "invalid")
+    assert said in refused.json()["message"]
 
 
 @pytest.mark.parametrize(
