@@ -31,7 +31,7 @@ from components import contracts
 from components.run_folder import RunFolder
 from pipelines.earlier import chosen_run
 
-N_REQUESTS, N_PLAIN, N_CLIENTS, N_NEW = 200, 64, 16, 32
+N_REQUESTS, N_PLAIN, N_CLIENTS, N_NEW = 200, 64, 16, 16
 TOLERANCE = 1e-3
 """Of a number, or of 1 where that is more."""
 
