@@ -154,8 +154,8 @@ def debug() -> Recipe:
             sampling=SamplingConfig(n_new=12, temperature=0.7, top_p=0.9),
         ),
         steering=SteerConfig(
-            n_concepts=3, strengths=(0.0, 16.0), strengths_before=(16.0,), n_neutral=1, n_about=1,
-            prompt_tokens=5, min_words=1, safety=SafetyConfig(
+            n_concepts=3, strengths=(0.0, 16.0), suppressions=(8.0,), strengths_before=(16.0,),
+            n_neutral=1, n_about=1, prompt_tokens=5, min_words=1, safety=SafetyConfig(
                 about="sea and weather", n_members=2, n_prompts=2, strength=16.0,
             ),
             response=ResponseConfig(n_targets=2, n_concepts=2, strength=16.0),

@@ -44,6 +44,9 @@ class SteerConfig(Config):
     strengths: tuple[float, ...] = (0.0, 8.0, 16.0)
     """τ, a shift of the concept's top token in logits: 0 is the control."""
 
+    suppressions: tuple[PositiveFloat, ...] = (4.0, 8.0)
+    """τ of suppression, whose mask is felt long before an injection is."""
+
     strengths_before: tuple[float, ...] = (8.0, 16.0)
     """Those that amplify the pretrained network too, which saw no steering in training."""
 
@@ -63,7 +66,7 @@ class SteerConfig(Config):
     """Most tokens of it; a longer description is cut."""
 
     amplify: InjectionConfig = InjectionConfig()
-    suppress: InjectionConfig = InjectionConfig(after=0.5, layers="onward")
+    suppress: InjectionConfig = InjectionConfig(after=0.5)
     min_words: PositiveInt = 5
     """Lifted words a concept needs to be judged by them."""
 
@@ -86,6 +89,8 @@ class SteerConfig(Config):
             raise ValueError(
                 f"strengths are {self.strengths}: give 0, the control, and some above it"
             )
+        if not self.suppressions:
+            raise ValueError("suppressions are empty; give at least one strength to suppress by")
         outside = set(self.strengths_before) - set(self.strengths) | {0.0} & set(
             self.strengths_before
         )
@@ -98,5 +103,10 @@ class SteerConfig(Config):
 
     @property
     def rising(self) -> list[float]:
-        """The strengths above 0."""
+        """The strengths above 0 that amplify."""
         return sorted(set(self.strengths) - {0.0})
+
+    @property
+    def lowering(self) -> list[float]:
+        """The strengths that suppress, the weakest first."""
+        return sorted(set(self.suppressions))

@@ -33,7 +33,9 @@ def merit(outcome: Outcome, tried: Tried) -> float:
 def common_strength(outcomes: Sequence[Outcome], tried: Tried, config: SteerConfig) -> Strength:
     """The strength with the greatest mean over all concepts, its interval over concepts."""
     by_strength = _by_strength(outcomes, tried)
-    best = max(config.rising, key=lambda strength: (_mean(by_strength[strength]), -strength))
+    best = max(
+        _strengths(tried, config), key=lambda strength: (_mean(by_strength[strength]), -strength)
+    )
     return _strength(best, "common", list(by_strength[best].values()), config)
 
 
@@ -44,13 +46,20 @@ def own_strengths(
     by_strength = _by_strength(outcomes, tried)
     found = {}
     for concept_id, unsteered in by_strength[0.0].items():
-        best = max(config.rising, key=lambda s: (float(np.mean(by_strength[s][concept_id])), -s))
+        best = max(
+            _strengths(tried, config),
+            key=lambda s: (float(np.mean(by_strength[s][concept_id])), -s),
+        )
         mine = by_strength[best][concept_id]
         if float(np.mean(mine)) > float(np.mean(unsteered)):
             found[concept_id] = _strength(best, "own", [[value] for value in mine], config)
         else:
             found[concept_id] = common
     return found
+
+
+def _strengths(tried: Tried, config: SteerConfig) -> list[float]:
+    return config.rising if tried == "amplify" else config.lowering
 
 
 def _by_strength(outcomes: Sequence[Outcome], tried: Tried) -> Mapping[float, Means]:

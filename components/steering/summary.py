@@ -140,7 +140,7 @@ def summary(outcomes: Sequence[Outcome], n_equal: int, config: SteerConfig) -> d
     """Arms; amplification against its rivals; silence; before and after; concepts and prompts."""
     compared = Compared(outcomes, config)
     amplified = [Arm("injection", strength) for strength in config.rising]
-    suppressed = [Arm("injection_mask", -strength) for strength in config.rising]
+    suppressed = [Arm("injection_mask", -strength) for strength in config.lowering]
     rivals = (Arm("none"), Arm("prompting"))
     names = ("concept_score", "word_score", "harmonic_mean")
     return {

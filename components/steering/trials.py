@@ -92,7 +92,7 @@ def arms(config: SteerConfig) -> list[Arm]:
         Arm("prompting"),
         *(Arm("injection", strength) for strength in (0.0, *config.rising)),
         Arm("injection_mask", 0.0),
-        *(Arm("injection_mask", -strength) for strength in config.rising),
+        *(Arm("injection_mask", -strength) for strength in config.lowering),
     ]
 
 

@@ -22,7 +22,7 @@ from tests.components.endpoint import Body, Reply, serving
 from tests.components.explained_run import WORDS, write_annotator
 
 CONFIG = SteerConfig(
-    strengths=(0.0, 4.0, 8.0), strengths_before=(4.0,), bootstrap_draws=20,
+    strengths=(0.0, 4.0, 8.0), suppressions=(4.0, 8.0), strengths_before=(4.0,), bootstrap_draws=20,
     sampling=SamplingConfig(n_new=3),
 )  # fmt: skip
 
