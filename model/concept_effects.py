@@ -14,6 +14,7 @@ Shape suffixes used in this file:
     S snapshot   P commit of a snapshot   T position
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +23,7 @@ import torch
 from torch import Tensor
 
 from model.attribution import ConceptAttribution
-from model.bottleneck import ConceptHead
+from model.bottleneck import ConceptHead, Decomposition
 from model.directions import ConceptRef
 from model.language_model import LanguageModel
 from model.replay import Replay, logits, replays
@@ -30,6 +31,9 @@ from model.steering import effective, override
 from model.topk import TopConcepts
 from model.trace import Trace
 from model.transformer import Injection
+
+_LEAST = 1e-12
+"""Of the sum of probabilities, where so much was foretold to go that none is left."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Effects:
-    """Changes on removal, in logits and in nats."""
+    """Changes on removal, in logits and in nats, float64."""
 
     foretold_M: Tensor
     observed_M: Tensor
@@ -79,36 +83,49 @@ def effects(
     pairs: Sequence[Removal], n_likeliest: int,
 ) -> Effects:  # fmt: skip
     """Remove each concept at the bottleneck, from its token's state alone."""
-    columns = [
-        _effect(lm, state_ND[pair.row], int(token_N[pair.row]), found, pair, n_likeliest)
-        for pair in pairs
-    ]
-    return Effects(*torch.tensor(columns, dtype=torch.float32).reshape(-1, 4).T)
+    rows = sorted({pair.row for pair in pairs})
+    states = {row: _State(lm, state_ND[row], int(token_N[row]), n_likeliest) for row in rows}
+    columns = [states[pair.row].without(pair, contribution(found, pair)) for pair in pairs]
+    return Effects(*torch.tensor(columns, dtype=torch.float64).reshape(-1, 4).T)
 
 
-def _effect(
-    lm: LanguageModel, state_D: Tensor, token: int, found: ConceptAttribution, pair: Removal,
-    n_likeliest: int,
-) -> tuple[float, float, float, float]:  # fmt: skip
-    foretold = -contribution(found, pair)
-    known, unknown = ({pair.concept.id: 0.0} if pair.concept.kind == kind else {}
-                      for kind in ("known", "unknown"))  # fmt: skip
-    without_D = override(lm, state_D[None, None], known, unknown)[0, 0]
-    before_V = lm.unembed(lm.composed(state_D)).float()
-    after_V = lm.unembed(without_D).float()
+class _State:
+    """The state that chose a token, and what the network says with a concept removed from it.
 
-    # The tokens that share most of the probability are foretold too; what the others do together
-    # is taken as nothing.
-    n = min(n_likeliest, len(before_V))
-    likely_Y = before_V.softmax(-1).topk(n)
-    change_Y = -_part(lm, state_D, pair.concept) @ lm.head_VD[likely_Y.indices].float().T
-    kept = 1 + float((likely_Y.values * change_Y.expm1()).sum())
-    return (
-        foretold,
-        float(after_V[token] - before_V[token]),
-        foretold - float(np.log(max(kept, 1e-12))),
-        float(after_V.log_softmax(-1)[token] - before_V.log_softmax(-1)[token]),
-    )
+    The token's logit is in float64: many known concepts weigh less than its last digit in float32.
+    """
+
+    def __init__(self, lm: LanguageModel, state_D: Tensor, token: int, n_likeliest: int) -> None:
+        self._lm, self._state_D, self._token = lm, state_D, token
+        self._parts = lm.concepts(state_D)
+        self._logit, self._log_V = self._said(lm.composed(state_D))
+        # The tokens that share most of the probability are foretold too; what the others do
+        # together is taken as nothing.
+        n = min(n_likeliest, len(self._log_V))
+        self._likely_Y, likely_ids_Y = self._log_V.exp().topk(n)
+        self._likely_YD = lm.head_VD[likely_ids_Y].double()
+
+    def without(self, pair: Removal, contributed: float) -> tuple[float, float, float, float]:
+        """Foretold and observed change of the logit, then of the log-probability."""
+        known, unknown = (
+            {pair.concept.id: 0.0} if pair.concept.kind == kind else {}
+            for kind in ("known", "unknown")
+        )
+        left_D = override(self._lm, self._state_D[None, None], known, unknown)[0, 0]
+        logit, log_V = self._said(left_D)
+        change_Y = -(self._likely_YD @ _part(self._lm, self._parts, pair.concept).double())
+        kept = 1 + float((self._likely_Y * change_Y.expm1()).sum())
+        return (
+            -contributed,
+            logit - self._logit,
+            -contributed - math.log(max(kept, _LEAST)),
+            float(log_V[self._token] - self._log_V[self._token]),
+        )
+
+    def _said(self, state_D: Tensor) -> tuple[float, Tensor]:
+        """The token's logit, and all log-probabilities."""
+        logit = state_D.double() @ self._lm.head_VD[self._token].double()
+        return float(logit), self._lm.unembed(state_D).float().log_softmax(-1)
 
 
 def contribution(found: ConceptAttribution, pair: Removal) -> float:
@@ -149,7 +166,8 @@ def upstream(
 def _mean_part(lm: LanguageModel, trace: Trace, replay: Replay, concept: ConceptRef) -> Tensor:
     """What the commits of each snapshot owed to the concept (S, D), on the mean."""
     used_SP1 = (replay.commit_SP >= 0)[..., None]
-    part_SPD = _part(lm, trace.state_ND[replay.commit_SP], concept) * used_SP1
+    parts = lm.concepts(trace.state_ND[replay.commit_SP])
+    part_SPD = _part(lm, parts, concept) * used_SP1
     return part_SPD.sum(1) / used_SP1.sum(1)
 
 
@@ -163,9 +181,8 @@ def _without(replay: Replay, part_SD: Tensor, layer: int) -> Injection:
     return Injection(by_layer)
 
 
-def _part(lm: LanguageModel, state_D: Tensor, concept: ConceptRef) -> Tensor:
+def _part(lm: LanguageModel, parts: Decomposition, concept: ConceptRef) -> Tensor:
     """The concept's part (…, D) of states: nothing where it was not kept."""
-    parts = lm.concepts(state_D)
     kinds: dict[str, tuple[ConceptHead, TopConcepts]] = {
         "known": (lm.concepts.known, parts.top), "unknown": (lm.concepts.unknown, parts.top_unknown)
     }  # fmt: skip

@@ -38,7 +38,10 @@ class RemovalConfig(Config):
     """Tokens whose logits are foretold, to foretell a log-probability."""
 
     upstream: PositiveInt = 2
-    """Known and unknown ones of each text whose parts are also taken out before later layers."""
+    """Known and unknown ones of each text whose parts are also taken out of earlier states."""
+
+    upstream_targets: PositiveInt = 4
+    """Tokens of each text that are replayed without them."""
 
 
 class AttributeConfig(Config):

@@ -3,7 +3,6 @@
 Shape suffixes: N token of the text, in reading order   L layer   C concept   B commit
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -43,18 +42,24 @@ def remove_concepts(
 ) -> Removals:  # fmt: skip
     """Remove concepts of some tokens, evenly spread over the text."""
     how = config.removal
-    n = min(how.targets, len(commits_N))
-    rows = torch.linspace(0, len(commits_N) - 1, n).round().long().tolist()
+    rows = _spread(len(commits_N), how.targets)
     pairs = sampled(lm, found, rows, how.concepts, [config.seed, prompt_id])
     state_ND, token_N = trace.state_ND[commits_N], trace.token_N[commits_N]
     seen = effects(lm, state_ND, token_N, found, pairs, how.n_likeliest)
-    return Removals(tuple(pairs), seen, _upstream(lm, trace, commits_N, found, rows, config))
+    return Removals(tuple(pairs), seen, _upstream(lm, trace, commits_N, found, config))
+
+
+def _spread(n_tokens: int, most: int) -> list[int]:
+    """At most so many rows of a text, evenly spread."""
+    rows: list[int] = torch.linspace(0, n_tokens - 1, min(most, n_tokens)).round().long().tolist()
+    return rows
 
 
 def _upstream(
     lm: LanguageModel, trace: Trace, commits_N: Tensor, found: ConceptAttribution,
-    rows: Sequence[int], config: AttributeConfig,
+    config: AttributeConfig,
 ) -> Upstream:  # fmt: skip
+    rows = _spread(len(commits_N), config.removal.upstream_targets)
     n_layers = lm.config.backbone.n_layers
     layers = tuple(dict.fromkeys((n_layers - 1, n_layers // 2)))
     listed = [one.concept for one in strongest(found, slice(None))]
@@ -63,7 +68,7 @@ def _upstream(
         for kind in ("known", "unknown")
         for concept in [one for one in listed if one.kind == kind][: config.removal.upstream]
     )
-    commits = commits_N[list(rows)].tolist()
+    commits: list[int] = commits_N[rows].tolist()
     foretold = [[-contribution(found, Removal(row, one)) for row in rows] for one in concepts]
     return Upstream(
         layers, concepts, torch.tensor(foretold), upstream(lm, trace, commits, concepts, layers)
