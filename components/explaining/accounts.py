@@ -14,7 +14,6 @@ from model.concept_shares import ConceptShare, magnitude, part_shares, strongest
 from model.intervals import Interval
 
 _KINDS: tuple[Kind, ...] = ("known", "unknown")
-_ALL = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Account:
     def concepts(self, rows: slice, top: int) -> tuple[ConceptContribution, ...]:
         """The known concepts that did most for some tokens, for or against, and as many unknown
         ones; by the size of their share."""
-        listed = strongest(self.found, rows, _ALL)
+        listed = strongest(self.found, rows)
         kept = {
             one.concept
             for kind in _KINDS
