@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from heapq import heappush, heapreplace
 
 from components.explaining.schema import ConceptFound, Estimate, Kind
 from components.library import KnownConcept
@@ -19,6 +20,10 @@ from components.unknown_names import DISCOVERED, UNNAMED, UnknownName
 GROUP = " + "
 _N_OFFERED = 5
 _LEAST_ALIKE = 0.5
+_PART = 0.8
+"""Score of a name that holds what was asked somewhere inside a word."""
+
+At = tuple[Kind, int]
 _UNKNOWN_ID = re.compile(r"unknown[ :#]*(\d+)")
 
 
@@ -125,10 +130,15 @@ class Vocabulary:
         return [("known", int(number))] if int(number) < len(self.known) else []
 
     def _nearest(self, asked: str, limit: int, least: float) -> list[ConceptFound]:
+        """Names that hold what was asked; where they are too few, names that are spelled alike."""
         wanted = asked.strip().casefold()
-        scored = [(_alike(wanted, self.name(*at).casefold()), at) for at in self._by_name()]
-        best = sorted((one for one in scored if one[0] >= least), key=lambda one: -one[0])
-        return [self.concept(*at, round(score, 3)) for score, at in best[:limit]]
+        names = {at: self.name(*at).casefold() for at in self._by_name()}
+        scores = {at: _holding(wanted, name) for at, name in names.items()}
+        if sum(score > 0 for score in scores.values()) < limit:
+            others = {at: name for at, name in names.items() if scores[at] == 0}
+            scores.update(_spelled_alike(wanted, others, limit))
+        best = sorted(scores, key=lambda at: -scores[at])[:limit]
+        return [self.concept(*at, round(scores[at], 3)) for at in best if scores[at] >= least]
 
     def _by_name(self) -> list[tuple[Kind, int]]:
         known: list[tuple[Kind, int]] = [("known", number) for number in range(len(self.known))]
@@ -145,15 +155,40 @@ class Vocabulary:
         ]
 
 
-def _alike(wanted: str, name: str) -> float:
-    """1 for the same letters; beginnings and parts of names before what is merely similar."""
+def _holding(wanted: str, name: str) -> float:
+    """1 for the same letters, less for a beginning, a beginning of a word, a part; else 0."""
     if name == wanted:
         return 1.0
     if name.startswith(wanted):
         return 0.95
     if any(word.startswith(wanted) for word in name.split()):
         return 0.9
-    if wanted in name:
-        return 0.8
-    words = [SequenceMatcher(None, wanted, word).ratio() for word in name.split()]
-    return 0.79 * max([SequenceMatcher(None, wanted, name).ratio(), *words])
+    return _PART if wanted in name else 0.0
+
+
+def _spelled_alike(wanted: str, names: Mapping[At, str], limit: int) -> dict[At, float]:
+    """Scores below those of names that hold what was asked.
+
+    Bounds of the similarity, which cost little, are compared with the best scores so far: a search
+    of a hundred thousand names takes a fraction of a second.
+    """
+    matcher = SequenceMatcher(None)
+    matcher.set_seq2(wanted)  # what is compared with many is looked at once
+    kept: list[tuple[float, At]] = []
+    for at, name in names.items():
+        worst = kept[0][0] if len(kept) == limit else -1.0
+        score = max(_ratio(matcher, part, worst) for part in (name, *name.split()))
+        if score > worst:
+            change = heapreplace if len(kept) == limit else heappush
+            change(kept, (score, at))
+    return {at: 0.99 * _PART * score for score, at in kept}
+
+
+def _ratio(matcher: "SequenceMatcher[str]", text: str, worst: float) -> float:
+    """Similarity of spelling in [0, 1], or any number at most `worst` that bounds it."""
+    matcher.set_seq1(text)
+    for bound in (matcher.real_quick_ratio, matcher.quick_ratio):
+        most = bound()
+        if most <= worst:
+            return most
+    return matcher.ratio()

@@ -78,6 +78,10 @@ def test_search_puts_beginnings_of_words_before_what_is_merely_alike():
     assert [one.name for one in VOCABULARY.find("sa", 3)][:2] == ["Sailing ships", "Salt + pepper"]
     assert VOCABULARY.find("storm", 1)[0].name == "Storms at sea"
     assert VOCABULARY.find("zzzz", 5) == []
+    misspelled = VOCABULARY.find("sialing ship", 2)
+    assert misspelled[0].name == "Sailing ships"
+    assert misspelled[0].score < VOCABULARY.find("ailing", 1)[0].score
+    assert VOCABULARY.find("storm", 0) == []
 
 
 def test_an_empty_search_lists_concepts_in_their_order_named_ones_first():
