@@ -94,11 +94,20 @@ def _compares(page: "Page") -> None:
     assert "nats a token" in page.inner_text("#comparison")
 
 
-def test_a_refusal_is_told_where_a_person_sees_it(browser: "Browser", address: str) -> None:
-    page = browser.new_page(color_scheme="dark")
-    page.goto(address)
-    page.fill("#prompt", "rain " * 90)
-    page.click("#go")
-    page.locator("#problem", has_text="the network reads 64 at most; shorten").wait_for()
-    assert page.is_enabled("#go")
-    page.close()
+def test_refusals_are_told_and_a_token_opens_the_server(
+    browser: "Browser", opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVE_TOKEN", "a-token-of-some-length")
+    with serving(opened, token_reference="env:SERVE_TOKEN") as address:
+        page = browser.new_page(color_scheme="dark")
+        page.goto(address)
+        page.fill("#prompt", "rain " * 90)
+        page.click("#go")
+        page.locator("#problem", has_text="asks for its token").wait_for()
+        page.fill("#token", "a-token-of-some-length")
+        page.press("#token", "Enter")
+        page.click("#go")
+        page.locator("#problem", has_text="the network reads 64 at most; shorten").wait_for()
+        assert page.is_hidden("#unlock")
+        assert page.is_enabled("#go")
+        page.close()
