@@ -6,7 +6,7 @@
 
 Vectors have the encoder's own width. Rows that codes propose are put in order by whole rows beside
 them; with rows of 8 bits, of 16, and without any. Lists probed were chosen on other queries than
-the recall is told of. All on one thread; nine minutes of the processor.
+the recall is told of. All on one thread; six minutes of the processor.
 
 Shape suffixes: N sentences   Q queries   D vector width   K neighbours
 """
