@@ -111,7 +111,7 @@ def _loaded(manager: TaskManager, config: HarnessConfig) -> dict[str, Any]:
             f"the documents of {', '.join(names)} cannot be had ({_first_line(error)}). Check that "
             f"{what}, with HF_HUB_OFFLINE unset if it is a hub. {OFFLINE}"
         ) from error
-    unsafe = [name for name, task in tasks.items() if vars(type(task)).get("UNSAFE_CODE")]
+    unsafe = [name for name, task in tasks.items() if vars(task).get("UNSAFE_CODE")]
     if unsafe:
         raise TaskError(f"{', '.join(unsafe)} would run generated code in this process. {OFFLINE}")
     return tasks

@@ -85,6 +85,15 @@ def test_a_task_that_is_not_in_the_folder_is_named_with_those_that_are(
 
 
 @pytest.mark.slow
+def test_a_task_that_would_run_generated_code_here_is_refused(folder: Path, tmp_path: Path):
+    with (folder / "sums.yaml").open("a") as file:
+        file.write("unsafe_code: true\n")
+    examinee = Examinee(reader.network(), ConditionalConfig())
+    with pytest.raises(TaskError, match="sums would run generated code in this process"):
+        run(examinee, tmp_path / "out", config(folder))
+
+
+@pytest.mark.slow
 def test_a_task_by_name_without_a_hub_says_what_is_needed(folder: Path, tmp_path: Path):
     examinee = Examinee(reader.network(), ConditionalConfig())
     with pytest.raises(TaskError, match=r"documents of piqa cannot be had .* capability` needs no"):
