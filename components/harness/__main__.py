@@ -75,6 +75,8 @@ def _tasks(text: str) -> tuple[Path | None, tuple[str, ...]]:
     folder, _, names = text.rpartition(":") if ":" in text else (text, "", "")
     if Path(folder).is_dir():
         return Path(folder).resolve(), tuple(filter(None, names.split(",")))
+    if "/" in text:
+        raise ValueError(f"{folder} is not a folder; give that of the task files, or names")
     return None, tuple(filter(None, text.split(",")))
 
 

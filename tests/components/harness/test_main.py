@@ -52,3 +52,5 @@ def test_tasks_are_a_folder_some_of_a_folder_or_names(tmp_path: Path):
     assert command._tasks(str(tmp_path)) == (tmp_path, ())
     assert command._tasks(f"{tmp_path}:sums,animals") == (tmp_path, ("sums", "animals"))
     assert command._tasks("piqa,arc_easy") == (None, ("piqa", "arc_easy"))
+    with pytest.raises(ValueError, match="no/where is not a folder"):
+        command._tasks("no/where")
