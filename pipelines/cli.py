@@ -1,5 +1,5 @@
-"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui, concepts, study, explain, steer,
-serve."""
+"""`clearstory`: plan, fetch, run, anneal, rerun, status, ui, concepts, study, generate, explain,
+steer, serve."""
 
 import json
 import logging
@@ -18,7 +18,15 @@ from rich.table import Table
 from components import fetch as packages
 from components import records
 from components.settings import Settings
-from pipelines import atlas_cli, concepts_cli, explain_cli, recipes, serve_cli, study_cli
+from pipelines import (
+    atlas_cli,
+    concepts_cli,
+    explain_cli,
+    generate_cli,
+    recipes,
+    serve_cli,
+    study_cli,
+)
 from pipelines.earlier import RunsOption, chosen_run
 from pipelines.exits import INTERRUPTED, NO, guarded, stop
 from pipelines.recipe import Recipe, require_local
@@ -41,6 +49,7 @@ SetOption = Annotated[
 ]
 RecipeArgument = Annotated[str, typer.Argument(help="A recipe of pipelines/recipes.py.")]
 app.command()(atlas_cli.distil)
+app.command()(generate_cli.generate)
 app.command()(explain_cli.explain)
 app.command()(explain_cli.steer)
 app.command()(serve_cli.serve)

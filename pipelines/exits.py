@@ -1,10 +1,11 @@
 """How a command ends: 0 done, 1 the answer is no, 2 what was asked for is wrong, 130 stopped."""
 
 import sys
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 import typer
+from pydantic import ValidationError
 
 from components import fetch
 
@@ -25,3 +26,21 @@ def stop(message: str, code: int) -> NoReturn:
     """End the command with a message on the error stream."""
     print(message, file=sys.stderr)
     raise typer.Exit(code)
+
+
+def checked(action: Callable[[], Result]) -> Result:
+    """`guarded`, with what a schema refuses said in one line."""
+
+    def said() -> Result:
+        try:
+            return action()
+        except ValidationError as error:
+            raise ValueError("; ".join(_refusal(one) for one in error.errors())) from error
+
+    return guarded(said)
+
+
+def _refusal(error: Mapping[str, Any]) -> str:
+    said = str(error["msg"]).removeprefix("Value error, ")
+    where = ".".join(map(str, error["loc"]))
+    return said if error["type"] == "value_error" else f"{where} is {error['input']!r}: {said}"

@@ -4,15 +4,14 @@ import hashlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from components.explaining.requests import ExplainOptions, GenerateRequest
 from model.sampling_config import SamplingConfig
 from pipelines.earlier import RunsOption
-from pipelines.exits import guarded
+from pipelines.exits import checked, guarded
 from pipelines.explain_source import Artifacts, Named, artifacts, parent_run, settings_of
 from pipelines.explain_wishes import wishes_of
 
@@ -88,7 +87,7 @@ def explain(
     what was asked for cannot be done, with the way on.
     """
     request = _request(prompt, new, temperature, top_p, repetition, seed, chat=chat, ids=ids)
-    options = _checked(lambda: ExplainOptions(
+    options = checked(lambda: ExplainOptions(
         top_concepts=concepts, top_sources=sources, input_targets=targets, evaluations=evaluations,
     ))  # fmt: skip
     given = guarded(
@@ -145,9 +144,9 @@ def steer(
     be repeated. A strength is a shift in logits of the concept's own top token, as calibrated
     unless it is given. Shows both texts, what changed and what it cost.
     """
-    wishes = _checked(lambda: wishes_of(amplify or [], suppress or [], replace or []))
+    wishes = checked(lambda: wishes_of(amplify or [], suppress or [], replace or []))
     request = _request(prompt, new, temperature, top_p, repetition, seed, chat=chat, ids=ids)
-    options = _checked(lambda: ExplainOptions(top_sources=sources, input_targets=targets))
+    options = checked(lambda: ExplainOptions(top_sources=sources, input_targets=targets))
     given = guarded(
         lambda: artifacts(Named(checkpoint, index, names, calibration, runs), is_chat=chat)
     )
@@ -189,25 +188,7 @@ def _request(
             raise ValueError(f"{wrong[0]!r} is no token id; give numbers, or leave out --ids")
         return GenerateRequest(prompt_ids=tuple(map(int, text.split())), sampling=sampling)
 
-    return _checked(made)
-
-
-def _checked(action: Callable[[], Any]) -> Any:
-    """`guarded`, with what a schema refuses said in one line."""
-
-    def said() -> Any:
-        try:
-            return action()
-        except ValidationError as error:
-            raise ValueError("; ".join(_refusal(one) for one in error.errors())) from error
-
-    return guarded(said)
-
-
-def _refusal(error: Mapping[str, Any]) -> str:
-    said = str(error["msg"]).removeprefix("Value error, ")
-    where = ".".join(map(str, error["loc"]))
-    return said if error["type"] == "value_error" else f"{where} is {error['input']!r}: {said}"
+    return checked(made)
 
 
 def _opened(given: Artifacts) -> "Opened":
