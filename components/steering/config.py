@@ -27,7 +27,7 @@ class ResponseConfig(Config):
     """Steering by an example: the concepts that a target text has are amplified (method §4.7)."""
 
     n_targets: PositiveInt = 24
-    """Held-out documents; their openings are prompts, what follows is what should be answered."""
+    """Held-out documents; their openings are prompts, what follows in another is the target."""
 
     n_concepts: PositiveInt = 4
     """Concepts taken from a target, those the annotator is surest of."""

@@ -180,16 +180,20 @@ def steered_to_targets(
 ) -> dict[str, object]:
     """Amplify each target's own concepts: how near the answers come to it, and the cost.
 
+    A target is what another document says, half the list away: of its own document an opening
+    alone would lead there.
+
     `presence` is the detector's mean probability of the target's concepts, `similarity` the cosine
     of answer and target by the annotator's encoder: neither is the network's own.
     """
     settings, tokenizer = bench.config, bench.tokenizer
     n_prompt, n_new = settings.prompt_tokens, settings.sampling.n_new
     whole = prompts.openings(stream, [n_prompt + n_new] * config.n_targets, "test", settings.seed)
+    half = len(whole) // 2
     found = [
         (each, target, mine)
-        for each in whole
-        for target in [tokenizer.decode(each.ids[n_prompt:])]
+        for each, other in zip(whole, [*whole[half:], *whole[:half]], strict=True)
+        for target in [tokenizer.decode(other.ids[n_prompt:])]
         if (mine := profile(bench.lm, bench.detector, target, config.n_concepts))
     ]
     if not found:
