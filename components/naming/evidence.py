@@ -57,7 +57,7 @@ def gathered(scan: Scan, config: NameConfig) -> list[Evidence]:
         if min(len(side.active) for side in sides) < config.least_activating:
             continue
         share = float(scan.contribution_U[concept]) / total
-        half = _half(active_C, first_C, len(sides[0].active))
+        half = _half(active_C, first_C, sides[0].active)
         n_activating = int((active_C > 0).sum())
         found.append(Evidence(concept, sides[0], sides[1], half, n_activating, share))
     return found
@@ -82,7 +82,10 @@ def _sides(
     return Sides(ranked[:n_active], np.sort(drawn))
 
 
-def _half(active_C: NDArray[np.float64], side_C: NDArray[np.bool_], n: int) -> Integers:
-    rows = np.flatnonzero(side_C & (active_C > 0))
-    target = active_C[rows].max(initial=0.0) / 2
-    return rows[np.argsort(np.abs(active_C[rows] - target), kind="stable")][:n]
+def _half(
+    active_C: NDArray[np.float64], side_C: NDArray[np.bool_], strongest: Integers
+) -> Integers:
+    """Rows nearest to half the largest activation, as many as the strongest and none of them."""
+    rows = np.setdiff1d(np.flatnonzero(side_C & (active_C > 0)), strongest)
+    target = active_C[strongest].max(initial=0.0) / 2
+    return rows[np.argsort(np.abs(active_C[rows] - target), kind="stable")][: len(strongest)]

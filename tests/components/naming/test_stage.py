@@ -1,5 +1,7 @@
 """A concept gets a name that holds on documents the name was not found from, or none."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from model import checkpoint as checkpoints
 from model.diffusion import fixed, question
 from model.events import Events, ignore
 from model.language_model import LanguageModel
+from tests.components.endpoint import Body, Reply, serving
 from tests.components.explained_run import WORDS, Run, write_run
 
 CONFIG = NameConfig(
@@ -92,6 +95,42 @@ def test_below_the_bar_a_concept_is_unnamed_and_its_auc_is_told(run: Run, tmp_pa
     assert any(row["n_chunks"] > 0 for row in rows)
 
 
+def passages(body: Body) -> list[str]:
+    """What an endpoint was shown as data."""
+    (*_, question) = body["messages"]  # type: ignore[misc]
+    return re.findall(r"<passage>(.*?)</passage>", str(question["content"]), flags=re.DOTALL)
+
+
+@pytest.mark.usefixtures("planted")
+def test_a_language_model_names_and_another_judges_what_it_never_saw(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLEARSTORY_CACHE", str(tmp_path / "cache"))
+
+    def reply(number: int, body: Body) -> Reply:
+        if number == 1:
+            return 200, '{"name": "Music", "description": "Instruments."}'
+        (passage,) = passages(body)
+        return 200, json.dumps({"score": 5 if any(word in passage for word in WORDS[TOPIC]) else 1})
+
+    with serving(reply) as endpoint:
+        remote = {"kind": "remote", "base_url": endpoint.url, "name": "m", "n_concurrent": 1}
+        folder = named(
+            run, tmp_path / "names",
+            NameConfig.model_validate(
+                {**CONFIG.model_dump(), "n_named": 1, "namer": {"language_model": remote},
+                 "judge": {"language_model": remote}}
+            ),
+        )  # fmt: skip
+    (row,) = contracts.read(folder, contracts.UNKNOWN_NAMES).to_pylist()
+    assert (row["name"], row["description"]) == ("Music", "Instruments.")
+    assert row["auc"] >= 0.75
+    shown, *judged = [passages(body) for _, body in endpoint.asked]
+    assert len(shown) == len(set(shown)) >= 3
+    assert len(judged) == row["n_chunks"] > 9
+    assert not set(shown) & {passage for asked in judged for passage in asked}
+
+
 def test_names_are_tested_on_other_documents_than_they_are_found_from(run: Run) -> None:
     found = scan(checkpoints.load(run.checkpoint), TokenStream(run.tokens), CONFIG, ignore)
     evidence = gathered(found, CONFIG)
@@ -104,6 +143,8 @@ def test_names_are_tested_on_other_documents_than_they_are_found_from(run: Run) 
         assert not first & second
         activity_C = found.activation_CU[:, [each.concept_id]].toarray()[:, 0]
         assert activity_C[each.found_on.active].min() >= activity_C[each.found_on.others].max()
+        assert not set(each.half.tolist()) & set(each.found_on.active.tolist())
+        assert activity_C[each.half].max(initial=0) <= activity_C[each.found_on.active].min()
 
 
 def test_shares_of_contribution_are_of_all_unknown_concepts(run: Run) -> None:
