@@ -98,7 +98,7 @@ _LADDER = LadderConfig(
 _STEERING = SteerConfig(
     n_concepts=60, strengths=(0.0, 8.0, 16.0, 32.0), suppressions=(2.0, 4.0),
     strengths_before=(8.0, 16.0), n_neutral=2, n_about=1, prompt_tokens=40, batch_rows=128,
-    safety=SafetyConfig(about="Diseases, their symptoms and how they are treated", strength=4.0),
+    safety=SafetyConfig(about="Diseases, their symptoms and how they are treated", strength=2.0),
     response=ResponseConfig(n_concepts=2, strength=16.0),
     sampling=SamplingConfig(n_new=24, temperature=0.5, top_p=0.9, repetition_penalty=1.2),
 )  # fmt: skip
