@@ -77,7 +77,9 @@ class Attention(nn.Module):
         mixed_BHTC = attend(query_BHTC, seen, at.masks)
         return self.c_proj(mixed_BHTC.transpose(1, 2).flatten(2)), seen
 
-    def read(self, states_BTD: Tensor, at: Positions, readout_BN: Tensor) -> Tensor:
+    def read(
+        self, states_BTD: Tensor, at: Positions, readout_BN: Tensor, past: KeysValues | None
+    ) -> Tensor:
         """What attention adds (B, N, D) at some positions that see all of the sequence."""
         weight, width = self.c_attn.weight, self.config.width
         asked_BND = states_BTD[torch.arange(len(readout_BN))[:, None], readout_BN]
@@ -87,7 +89,8 @@ class Attention(nn.Module):
         there = Positions(at.cos_TC[readout_BN][:, None], at.sin_TC[readout_BN][:, None], Masks())
         query_BHNC = self._placed(self._heads(query), self.q_norm, there).to(values_BGTC.dtype)
         keys_BGTC = self._placed(self._heads(key), self.k_norm, at).to(values_BGTC.dtype)
-        mixed_BHNC = _masked_product(query_BHNC, KeysValues(keys_BGTC, values_BGTC), mask=None)
+        seen = _joined(past, KeysValues(keys_BGTC, values_BGTC))
+        mixed_BHNC = _masked_product(query_BHNC, seen, mask=None)
         added_BND: Tensor = self.c_proj(mixed_BHNC.transpose(1, 2).flatten(2))
         return added_BND
 

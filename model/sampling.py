@@ -17,6 +17,7 @@ their own block reaches, as the network was trained.
 
 Shape suffixes used in this file:
     B row of the batch   A rows of a cohort   T position   D width   N masked position of any row
+    M masked position of one row
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ from model.page import Commits, Page
 from model.sampling_config import SamplingConfig
 from model.steering import Steering
 from model.trace import Trace
-from model.transformer import NO_PAST, Past
+from model.transformer import NO_PAST, Injection, Past
 from model.unmasking import certainty, chosen
 
 Heard = Callable[[int, list[int]], bool]
@@ -163,12 +164,11 @@ def _commit(page: Page, cohort: _Cohort, open_AT: Tensor) -> None:
     """One step: every row commits the most certain position it has open, or several."""
     start, rows_A, end = cohort.start, cohort.rows_A, cohort.start + open_AT.shape[1]
     injection = page.injection(rows_A, start, end)
-    hidden_ATD = page.lm.hidden(page.ids_BT[rows_A, start:end], cohort.past, injection)
-    state_ND = hidden_ATD[open_AT]
+    state_ND = _read(page.lm, page.ids_BT[rows_A, start:end], open_AT, cohort.past, injection)
     bare_ND = state_ND[:, :0]
     if page.config.guidance:
         bare_ids_AT = page.without_prompt(rows_A, start, end)
-        bare_ND = page.lm.hidden(bare_ids_AT, cohort.bare, injection)[open_AT]
+        bare_ND = _read(page.lm, bare_ids_AT, open_AT, cohort.bare, injection)
     row_N, column_N = open_AT.nonzero(as_tuple=True)
     position_N = start + column_N
     logits_NV = page.logits(state_ND, bare_ND, rows_A[row_N], position_N)
@@ -180,6 +180,18 @@ def _commit(page: Page, cohort: _Cohort, open_AT: Tensor) -> None:
             state_ND[now_N], bare_ND[now_N], logits_NV[now_N],
         )
     )  # fmt: skip
+
+
+def _read(
+    lm: LanguageModel, ids_AT: Tensor, open_AT: Tensor, past: Past, injection: Injection | None
+) -> Tensor:
+    """States of the open positions: the last layer is asked for no more than the longest row."""
+    n_open_A1 = open_AT.sum(dim=1, keepdim=True)
+    open_first_AT = open_AT.int().argsort(dim=1, descending=True, stable=True)
+    readout_AM = open_first_AT[:, : int(n_open_A1.max())]
+    state_AMD = lm.backbone.read(lm.embedding(ids_AT), readout_AM, injection, past)
+    state_ND: Tensor = state_AMD[torch.arange(readout_AM.shape[1]) < n_open_A1]
+    return state_ND
 
 
 def _write_token(page: Page, cohort: _Cohort) -> _Cohort:

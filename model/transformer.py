@@ -90,13 +90,15 @@ class Layer(nn.Module):
         states_BTD = states_BTD + mixed_BTD
         return states_BTD + self.mlp(self.norm_2(states_BTD)), seen
 
-    def read(self, states_BTD: Tensor, at: Positions, readout_BN: Tensor) -> Tensor:
+    def read(
+        self, states_BTD: Tensor, at: Positions, readout_BN: Tensor, past: KeysValues | None
+    ) -> Tensor:
         """States (B, N, D) of some positions, which see all of the sequence, and of no others."""
         kept_BND = states_BTD[torch.arange(len(readout_BN))[:, None], readout_BN]
         if self.post:
-            kept_BND = kept_BND + self.norm_1(self.attention.read(states_BTD, at, readout_BN))
+            kept_BND = kept_BND + self.norm_1(self.attention.read(states_BTD, at, readout_BN, past))
             return kept_BND + self.norm_2(self.mlp(kept_BND))
-        kept_BND = kept_BND + self.attention.read(self.norm_1(states_BTD), at, readout_BN)
+        kept_BND = kept_BND + self.attention.read(self.norm_1(states_BTD), at, readout_BN, past)
         return kept_BND + self.mlp(self.norm_2(kept_BND))
 
 
@@ -136,26 +138,31 @@ class Transformer(nn.Module):
         return self.norm(states_BTD), Past(tuple(layers))
 
     def read(
-        self, embedded_BTD: Tensor, readout_BN: Tensor, injection: Injection | None = None
+        self,
+        embedded_BTD: Tensor,
+        readout_BN: Tensor,
+        injection: Injection | None = None,
+        past: Past = NO_PAST,
     ) -> Tensor:
         """Hidden states (B, N, D) of some positions of the last block: the last layer, which no
-        other position needs, is asked for these alone."""
+        other position needs, is asked for these alone. `readout` counts from the past's end."""
         length, by_layer = embedded_BTD.shape[1], {} if injection is None else injection.by_layer
-        self._check(NO_PAST, length)
+        self._check(past, length)
         if int(readout_BN.min()) < self._last_block(length):
             raise ValueError(
                 f"position {int(readout_BN.min())} of {length} does not see all of them; cut the "
                 f"sequence behind the block it lies in"
             )
-        at = positions(self.config, 0, length, embedded_BTD.device)
+        at = positions(self.config, past.length, length, embedded_BTD.device)
+        before = past.layers or (None,) * len(self.layers)
         states_BTD, last = embedded_BTD, len(self.layers) - 1
         for index, layer in enumerate(self.layers[:-1]):
-            states_BTD, _ = layer(states_BTD, at, None)
+            states_BTD, _ = layer(states_BTD, at, before[index])
             if index in by_layer:
                 states_BTD = states_BTD + by_layer[index].to(states_BTD.dtype)
         reader = self.layers[last]
         assert isinstance(reader, Layer)
-        read_BND = reader.read(states_BTD, at, readout_BN)
+        read_BND = reader.read(states_BTD, at, readout_BN, before[last])
         if last in by_layer:
             added_BND = by_layer[last][torch.arange(len(readout_BN))[:, None], readout_BN]
             read_BND = read_BND + added_BND.to(read_BND.dtype)

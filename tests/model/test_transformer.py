@@ -78,6 +78,19 @@ def test_states_read_off_alone_are_those_of_the_whole(family, norm_order, readou
         torch.testing.assert_close(read_BND, whole_BTD[rows_B1, readout_BN])
 
 
+@pytest.mark.parametrize(("family", "start"), [("cdlm", 15), ("ar", 19)])
+def test_states_read_off_behind_a_cache_are_those_of_the_whole(family, start):
+    network, readout_BN = tiny.lm(family), torch.tensor([[19], [19], [19]])
+    ids_BT = tiny.ids()
+    addition_BTD = torch.randn(3, start, 1, generator=torch.Generator().manual_seed(0))
+    before = Injection({1: addition_BTD})
+    past = network.extend(NO_PAST, ids_BT[:, :start], before)
+    embedded_BTD = network.embedding(ids_BT[:, start:])
+    whole_BTD, _ = network.backbone(embedded_BTD, past)
+    read_BND = network.backbone.read(embedded_BTD, readout_BN - start, past=past)
+    torch.testing.assert_close(read_BND[:, 0], whole_BTD[:, -1])
+
+
 def test_a_position_that_does_not_see_the_whole_cannot_be_read_off_alone():
     network = tiny.lm()
     with pytest.raises(ValueError, match="position 14 of 20 does not see all"):
