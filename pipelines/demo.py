@@ -137,7 +137,7 @@ def demo() -> Recipe:
         index=BuildConfig(
             length=256, n_fitted=5_000, n_held_back=200, n_held_out=200, n_verbatim=100
         ),
-        naming=NameConfig(length=256, scan_tokens=60_000, n_named=40),
+        naming=NameConfig(length=256, scan_tokens=60_000, n_named=60),
         attribution=AttributeConfig(
             sampling=SamplingConfig(n_new=64, temperature=0.7, top_p=0.9, repetition_penalty=1.2),
         ),

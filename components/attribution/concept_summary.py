@@ -67,9 +67,16 @@ def chunk_concepts(
 def strongest_of(
     text: TracedText, rows: slice, names: Names, config: AttributeConfig
 ) -> list[dict[str, object]]:
-    """Known and unknown concepts of some tokens, the largest shares first."""
-    listed = strongest(text.concepts, rows)[: config.top_chunk_concepts]
-    return [_told(one, names) for one in listed]
+    """The known concepts that did most for some tokens, and as many unknown ones.
+
+    Each kind by the size of its shares: on one scale the one that carries more hides the other.
+    """
+    listed = strongest(text.concepts, rows)
+    return [
+        _told(one, names)
+        for kind in ("known", "unknown")
+        for one in [one for one in listed if one.concept.kind == kind][: config.top_chunk_concepts]
+    ]
 
 
 def _told(one: ConceptShare, names: Names) -> dict[str, object]:

@@ -58,7 +58,7 @@ class AttributeConfig(Config):
     """Known, and as many unknown, listed for each token; the others are summed up in one row."""
 
     top_chunk_concepts: PositiveInt = 10
-    """Listed for each chunk, known and unknown together."""
+    """Known, and as many unknown, listed for each chunk."""
 
     top_inputs: PositiveInt = 8
     """Input positions listed for each explained token."""

@@ -31,7 +31,7 @@ class ReportConfig(Config):
     """Of the map."""
 
     n_contributions: PositiveInt = 10
-    """Concepts listed for one generated text, the strongest first."""
+    """Concepts listed for one generated text, known and unknown ones by turns."""
 
     n_sources: PositiveInt = 3
     """Training chunks listed for one generated text."""

@@ -1,6 +1,7 @@
 """Whether concept attribution holds: the sums, the shares, and what removing a concept does."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -155,6 +156,15 @@ def removal(found: Concepts) -> Markup:
         caption="Shares of a token's logit, every concept counted by itself; 95% intervals over "
         "texts. Signed shares cancel",
     )  # fmt: skip
+
+
+def shown(concepts: Sequence[Concept], n: int) -> list[Concept]:
+    """Known and unknown ones by turns, so that neither kind hides the other, at most n."""
+    known, unknown = (
+        [concept for concept in concepts if concept.kind == kind] for kind in ("known", "unknown")
+    )
+    turns = [one for pair in zip_longest(known, unknown) for one in pair if one is not None]
+    return turns[:n]
 
 
 def listed(shown: Sequence[Concept], colour: dict[str, int]) -> Markup:

@@ -117,7 +117,7 @@ def section(attributions: Path, config: ReportConfig) -> Section:
 def _panel(
     text: _Text, contributions: Mapping[int, Mapping[str, float]], config: ReportConfig
 ) -> Markup:
-    shown = text.concepts[: config.n_contributions]
+    shown = traced_concepts.shown(text.concepts, config.n_contributions)
     colour = {concept.ref: i for i, concept in enumerate(shown[:N_COLOURS])}
     return (
         Markup("<h3>Prompt, shaded by what it did for the text</h3>")

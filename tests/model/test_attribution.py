@@ -1,9 +1,12 @@
 """Concepts of a token add up to its logit, and the check of the sum can fail."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from model import attribution
+from model.bottleneck import Decomposition
 from model.language_model import LanguageModel
 from model.sampling import generate
 from model.sampling_config import SamplingConfig
@@ -32,6 +35,22 @@ def test_the_sum_fails_when_the_parts_are_of_another_state(
     monkeypatch.setattr(lm.concepts, "forward", lambda state_ND: split(state_ND + 0.01))
     found = attribution.concept_attribution(lm, trace.state_ND, trace.token_N, trace.logit_N)
     assert found.error_N.max() > 1e-2
+
+
+def test_the_sum_fails_when_a_bottleneck_takes_some_of_the_residual_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lm = loud_network()
+    trace, split = a_trace(lm), lm.concepts.forward
+
+    def leaking(state_ND: torch.Tensor) -> Decomposition:
+        parts = split(state_ND)
+        return replace(parts, residual_BTD=0.99 * parts.residual_BTD)
+
+    monkeypatch.setattr(lm.concepts, "forward", leaking)
+    found = attribution.concept_attribution(lm, trace.state_ND, trace.token_N, trace.logit_N)
+    torch.testing.assert_close(found.error_N, found.residual_N.abs() / 99, atol=1e-4, rtol=1e-2)
+    assert found.error_N.max() > 1e-3
 
 
 @torch.no_grad()
