@@ -9,6 +9,7 @@ Versions are raised by hand when a column changes. docs/architecture.md shows th
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -264,16 +265,11 @@ def _parts(folder: Path, contract: Contract) -> list[Path]:
 def _grouped(
     rows: Iterable[Mapping[str, object]], contract: Contract
 ) -> Iterator[list[Mapping[str, object]]]:
-    names = set(_schema(contract).names)
-    group: list[Mapping[str, object]] = []
-    for row in rows:
-        if row.keys() != names:
-            raise ContractError(_wrong_columns(Path("a row"), contract, list(row)))
-        group.append(row)
-        if len(group) == _ROWS_PER_GROUP:
-            yield group
-            group = []
-    if group:
+    names, rest = set(_schema(contract).names), iter(rows)
+    while group := list(islice(rest, _ROWS_PER_GROUP)):
+        for row in group:
+            if row.keys() != names:
+                raise ContractError(_wrong_columns(Path("a row"), contract, list(row)))
         yield group
 
 
@@ -284,14 +280,10 @@ def _schema(contract: Contract) -> pa.Schema:
 
 
 def _check_schema(path: Path, contract: Contract) -> None:
-    found = pq.read_schema(path)
-    if set(found.names) != set(_schema(contract).names):
+    found, wanted = pq.read_schema(path), _schema(contract)
+    if set(found.names) != set(wanted.names):
         raise ContractError(_wrong_columns(path, contract, found.names))
-    wrong = {
-        field.name: str(found.field(field.name).type)
-        for field in _schema(contract)
-        if found.field(field.name).type != field.type
-    }
+    wrong = parts.other_types(found, wanted)
     if wrong:
         raise ContractError(f"{path} is not {contract}: columns of another type {wrong}.")
 

@@ -36,3 +36,12 @@ def stream(parts: Sequence[Path], rows: int) -> Iterator[pa.RecordBatch]:
     for path in parts:
         with pq.ParquetFile(path) as parquet:
             yield from parquet.iter_batches(batch_size=rows)
+
+
+def other_types(found: pa.Schema, wanted: pa.Schema) -> dict[str, str]:
+    """Columns of another type than wanted, with the one they have."""
+    return {
+        field.name: str(found.field(field.name).type)
+        for field in wanted
+        if found.field(field.name).type != field.type
+    }

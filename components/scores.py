@@ -7,6 +7,7 @@ Shape suffixes used in this file:
     G group that is resampled as a whole (a document, a conversation)
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,3 +71,11 @@ def scored(found: Interval, n_of: str, unit: str, condition: Condition, note: st
         value=found.value, n=found.n_groups, n_of=n_of, low=found.low, high=found.high,
         unit=unit, condition=condition, note=note,
     )  # fmt: skip
+
+
+def numbers(scores: Mapping[str, object]) -> Iterator[tuple[str, float]]:
+    """Each score of `scores.json` and the ends of its interval, by a name of its own."""
+    for name, score in scores.items():
+        if isinstance(score, dict):
+            for part, suffix in (("value", ""), ("low", "_low"), ("high", "_high")):
+                yield f"{name}{suffix}", float(score[part])

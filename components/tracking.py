@@ -22,6 +22,7 @@ from components import contracts
 from components.contracts import Manifest
 from components.keys import StageKey, flattened
 from components.records import RunRecord, StageRecord
+from components.scores import numbers
 from components.settings import Settings
 from model.config import Config
 from model.events import Event
@@ -29,18 +30,14 @@ from model.events import Event
 # MLflow would load its stores at the first call; loaded here, they count as what they are: imports.
 
 _FLUSH_SECONDS = 5.0
-_METRICS_PER_BATCH = 1000
-_PARAMS_PER_BATCH = 100
+_METRICS_PER_BATCH, _PARAMS_PER_BATCH = 1000, 100
 _PARAM_CHARS = 500
 _DESCRIPTION_CHARS = 5000
 _SHOWN_SUFFIXES = {".png", ".html", ".json", ".csv", ".md"}
 _SHOWN_BYTES = 8_000_000
 _MLFLOW_STATUS = {
-    "FINISHED": "FINISHED",
-    "REUSED": "FINISHED",
-    "FAILED": "FAILED",
-    "KILLED": "KILLED",
-}
+    "FINISHED": "FINISHED", "REUSED": "FINISHED", "FAILED": "FAILED", "KILLED": "KILLED",
+}  # fmt: skip
 _RUN_TAG, _TASK_TAG = "clearstory.run_id", "clearstory.task"
 
 
@@ -279,22 +276,18 @@ def _create_or_get(
 
 
 def _dataset(manifest: Manifest) -> Dataset:
-    source = json.dumps({"uri": manifest.location})
     profile = json.dumps({"rows": manifest.rows, "files": len(manifest.files)})
-    name = f"{manifest.contract}@{manifest.version}"
-    return Dataset(name, manifest.digest[:32], "local", source, profile=profile)
+    return Dataset(
+        f"{manifest.contract}@{manifest.version}", manifest.digest[:32], "local",
+        json.dumps({"uri": manifest.location}), profile=profile,
+    )  # fmt: skip
 
 
 def _score_metrics(manifest: Manifest, now: int) -> list[Metric]:
     if manifest.contract != contracts.SCORES.name:
         return []
     scores = contracts.json_file(Path(manifest.location), "scores.json")
-    return [
-        Metric(f"{name}{suffix}", float(score[part]), now, 0)
-        for name, score in scores.items()
-        if isinstance(score, dict)
-        for part, suffix in (("value", ""), ("low", "_low"), ("high", "_high"))
-    ]
+    return [Metric(name, number, now, 0) for name, number in numbers(scores)]
 
 
 def _params(values: Mapping[str, object]) -> list[Param]:
