@@ -1,7 +1,8 @@
 """Exact cached generation against the released design, which keeps nothing between steps.
 
 reference  the prompt and all new masks through every layer, the whole head and both concept heads
-           at every position, for every token; with attribution, the committed token's parts too
+           at every position, for every token; concepts by the released package's running merge,
+           their rows gathered; with attribution, the committed token's parts too
 ours       the open block over a cache, the head at its masked positions, no concept head; with
            attribution, one call for the committed states
 
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.measure import Contest
+from benchmarks.straightforward import gathered_sum, merged_top
 from model.attribution import ConceptAttribution, concept_attribution
 from model.config import BackboneConfig, BottleneckConfig, LanguageModelConfig
 from model.language_model import LanguageModel
@@ -63,8 +65,8 @@ CASES = (
     Case(64, 64, target=10.0, n_timed=16, library="full", attributed=True),
 )
 _LIBRARIES = {
-    "small": BottleneckConfig(n_known=1_000, n_unknown=3_000, rank=64),
-    "full": BottleneckConfig(n_known=33_732, n_unknown=101_196, rank=256),
+    "small": BottleneckConfig(n_known=1_000, n_unknown=3_000, rank=64, known_bias=False),
+    "full": BottleneckConfig(n_known=33_732, n_unknown=101_196, rank=256, known_bias=False),
 }
 
 
@@ -142,9 +144,15 @@ def _as_it_was(trace: Trace, group: int, case: Case) -> Tensor:
 
 def _step(lm: LanguageModel, ids_T: Tensor, *, attributed: bool) -> tuple[int, int, Parts | None]:
     """One denoising step of a generator that keeps nothing."""
-    hidden_1TD = lm.hidden(ids_T[None])
-    parts = lm.concepts(hidden_1TD)
-    logits_TV = lm.unembed(parts.total_BTD)[0]
+    hidden_TD = lm.hidden(ids_T[None])[0]
+    heads = (lm.concepts.known, lm.concepts.unknown)
+    tops, explained_TD = [], torch.zeros_like(hidden_TD)
+    for head in heads:
+        tables = head.tables()
+        tops.append(merged_top(head.query(hidden_TD), tables.predictor_KQ, head.top_k))
+        explained_TD = explained_TD + head.widen(gathered_sum(tables.embedding_KE, tops[-1]))
+    residual_TD = hidden_TD - explained_TD
+    logits_TV = lm.unembed(explained_TD + residual_TD)
     logits_TV[:, list(_NEVER)] = -torch.inf
     start = int((ids_T == MASK).nonzero()[0]) // lm.config.backbone.block
     window = slice(start * lm.config.backbone.block, (start + 1) * lm.config.backbone.block)
@@ -156,11 +164,9 @@ def _step(lm: LanguageModel, ids_T: Tensor, *, attributed: bool) -> tuple[int, i
         return position, token, None
     row_D = lm.head_VD[token].float()
     found = []
-    for head, top in (
-        (lm.concepts.known, parts.top), (lm.concepts.unknown, parts.top_unknown)
-    ):  # fmt: skip
-        ids_k = top.ids[0, position]
-        found.append((ids_k, top.activations[0, position] * (head.rows(ids_k).float() @ row_D)))
+    for head, top in zip(heads, tops, strict=True):
+        ids_k = top.ids[position]
+        found.append((ids_k, top.activations[position] * (head.rows(ids_k).float() @ row_D)))
     return position, token, found
 
 
