@@ -33,7 +33,7 @@ from model.sampling_config import SamplingConfig
 from model.trace import Trace
 from model.transformer import NO_PAST
 
-THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.2)
+THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5, 0.1, 0.05)
 N_PROMPTS, N_PROMPT, N_NEW = 40, 32, 64
 DRAWS = 2_000
 
