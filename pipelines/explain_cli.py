@@ -183,12 +183,17 @@ def _request(
             raise ValueError("the prompt is empty; give at least one word to go on from")
         if not ids:
             return GenerateRequest(prompt=text, form="chat" if chat else "text", sampling=sampling)
-        wrong = [word for word in text.split() if not (word.isascii() and word.isdigit())]
-        if wrong:
-            raise ValueError(f"{wrong[0]!r} is no token id; give numbers, or leave out --ids")
-        return GenerateRequest(prompt_ids=tuple(map(int, text.split())), sampling=sampling)
+        return GenerateRequest(prompt_ids=token_ids(text), sampling=sampling)
 
     return checked(made)
+
+
+def token_ids(text: str) -> tuple[int, ...]:
+    """The numbers of a prompt that is given as token ids."""
+    wrong = [word for word in text.split() if not (word.isascii() and word.isdigit())]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} is no token id; give numbers, or leave out --ids")
+    return tuple(map(int, text.split()))
 
 
 def _opened(given: Artifacts) -> "Opened":

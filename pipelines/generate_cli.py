@@ -63,6 +63,7 @@ def generate(
     blank: BlankOption = "",
     blank_tokens: BlankTokensOption = 1,
     chat: options.ChatOption = False,
+    ids: options.IdsOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="For a program to read.")] = False,
     runs: RunsOption = Path("runs"),
 ) -> None:
@@ -85,7 +86,8 @@ def generate(
         )
     )  # fmt: skip
     texts = [sys.stdin.read() if prompt == "-" else prompt for prompt in prompts]
-    guarded(lambda: _check(texts, is_chat=chat, has_blanks=bool(blank)))
+    guarded(lambda: _check(texts, is_plain=not (chat or ids), has_blanks=bool(blank)))
+    requests = checked(lambda: [_request(text, how, is_chat=chat, is_ids=ids) for text in texts])
     given = guarded(lambda: artifacts(Named(checkpoint, None, None, None, runs), is_chat=chat))
     from components.explaining.opened import open_checkpoint
 
@@ -96,7 +98,7 @@ def generate(
     if blank:
         found = guarded(lambda: _filled(opened, texts, blank, blank_tokens, how))
     else:
-        found = guarded(lambda: _continued(opened, texts, how, is_chat=chat))
+        found = guarded(lambda: _continued(opened, requests))
     (_print_json if as_json else _print)(found, perf_counter() - began, opened.notes)
 
 
@@ -111,22 +113,22 @@ def _sampling(config: SamplingConfig, *, has_blanks: bool) -> SamplingConfig:
     return config
 
 
-def _check(texts: list[str], *, is_chat: bool, has_blanks: bool) -> None:
+def _check(texts: list[str], *, is_plain: bool, has_blanks: bool) -> None:
     if not all(text.strip() for text in texts):
         raise ValueError("the prompt is empty; give at least one word to go on from")
-    if is_chat and has_blanks:
-        raise ValueError("an answer to a message has no blanks; leave out --chat or --blank")
+    if has_blanks and not is_plain:
+        raise ValueError("blanks are filled in plain text; leave out --chat and --ids, or --blank")
 
 
-def _continued(
-    opened: "Opened", texts: list[str], how: SamplingConfig, *, is_chat: bool
-) -> list[_Text]:
+def _request(text: str, how: SamplingConfig, *, is_chat: bool, is_ids: bool) -> GenerateRequest:
+    if is_ids:
+        return GenerateRequest(prompt_ids=options.token_ids(text), sampling=how)
+    return GenerateRequest(prompt=text, form="chat" if is_chat else "text", sampling=how)
+
+
+def _continued(opened: "Opened", requests: list[GenerateRequest]) -> list[_Text]:
     from components.explaining.writing import write
 
-    requests = [
-        GenerateRequest(prompt=text, form="chat" if is_chat else "text", sampling=how)
-        for text in texts
-    ]
     return [
         _Text(one.generation.text, len(one.generation.tokens), one.trace.n_groups,
               one.generation.stopped, ())

@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from model.tokenizer import Tokenizer
 from pipelines.cli import app
 
 runner = CliRunner()
@@ -43,6 +44,14 @@ def test_a_marker_is_filled_where_it_stands(explained_runs):
     assert text.startswith("the rain")
     assert text.endswith("and more")
     assert blank in text
+
+
+def test_a_prompt_of_ids_is_the_prompt_of_their_text(explained_runs):
+    tokenizer = Tokenizer(explained_runs / "store" / "checkpoint" / "tokenizer.json")
+    ids = [tokenizer.specials.bos_id, *tokenizer.encode("the rain")]
+    by_ids = json.loads(asked(explained_runs, " ".join(map(str, ids)), "--ids", "--json").stdout)
+    by_text = json.loads(asked(explained_runs, "the rain", "--json").stdout)
+    assert by_ids["generations"] == by_text["generations"]
 
 
 @pytest.mark.parametrize(
