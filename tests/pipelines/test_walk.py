@@ -62,7 +62,8 @@ def test_kfp_leaves_output_as_it_was(walk):
     assert builtins.print.__module__ == "builtins"
     closed = [
         handler for handler in logging.getLogger().handlers
-        if isinstance(handler, logging.StreamHandler) and handler.stream.closed
+        if isinstance(handler, logging.StreamHandler)
+        and handler.stream is not None and handler.stream.closed
     ]  # fmt: skip
     assert closed == []
 
