@@ -29,7 +29,9 @@ def uniforms(sample_ids_B: Tensor, n: int, *, seed: int, step: int, purpose: Pur
     """Uniform numbers in [0, 1), `n` for each sample. Returns float32 of shape (B, n)."""
     rows = [
         np.random.Generator(
-            np.random.Philox(key=[seed, step], counter=[0, 0, sample, int(purpose)])
+            np.random.Philox(
+                key=np.array([seed, step], np.uint64), counter=[0, 0, sample, int(purpose)]
+            )
         ).random(n, dtype=np.float32)
         for sample in sample_ids_B.tolist()
     ]

@@ -23,6 +23,15 @@ def test_draws_depend_on_the_address_alone():
         assert not torch.equal(uniforms(samples_B, 4, **address), whole)
 
 
+def test_the_largest_seeds_draw_numbers_of_their_own():
+    sample_B = torch.tensor([5])
+    first, second = (
+        uniforms(sample_B, 4, seed=seed, step=2, purpose=Purpose.TOKEN)
+        for seed in (2**63, 2**63 + 1)
+    )
+    assert not torch.equal(first, second)
+
+
 def test_how_a_batch_is_split_changes_no_mask():
     batch = tiny.batch(6)
     whole = noisy(batch, uniform_between(0.05, 0.95))
