@@ -76,13 +76,13 @@ def manifest_of(folder: Path) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
         return Manifest.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ContractError(
             f"{folder} is not an artifact: it has no {MANIFEST_FILE} (the stage that writes it "
             f"did not finish). Run `clearstory run` again: finished stages are reused."
         ) from None
     except ValidationError as error:
-        raise ContractError(f"{path} is not a manifest: {error}") from error
+        raise ContractError(f"{path} is not a manifest: {error.errors()[0]['msg']}") from error
 
 
 def json_file(folder: Path, name: str) -> dict[str, object]:

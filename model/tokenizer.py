@@ -67,7 +67,8 @@ class Tokenizer:
         return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text, without any special token."""
+        """Ids of a text, without any special token. Raises ValueError for what is no Unicode."""
+        _check(text)
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -126,3 +127,13 @@ def adopt(given: Path, path: Path) -> Tokenizer:
     tokenizer.add_special_tokens(list(SPECIALS))
     tokenizer.save(str(path))
     return Tokenizer(path)
+
+
+def _check(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the text has {text[error.start]!r} at character {error.start}, half of a surrogate "
+            f"pair, which is no character; give text in UTF-8"
+        ) from error

@@ -49,6 +49,18 @@ def test_a_folder_without_a_manifest_is_no_artifact(tmp_path):
         contracts.read(tmp_path, contracts.LABELS)
 
 
+def test_a_file_where_a_folder_should_be_is_no_artifact(tmp_path):
+    (tmp_path / "labels").write_text("a file")
+    with pytest.raises(ContractError, match="labels is not an artifact"):
+        contracts.read(tmp_path / "labels", contracts.LABELS)
+
+
+def test_a_manifest_that_cannot_be_read_is_said_in_one_line(labels):
+    (labels / "manifest.json").write_text("{")
+    with pytest.raises(ContractError, match=r"is not a manifest: Invalid JSON[^\n]*$"):
+        contracts.read(labels, contracts.LABELS)
+
+
 def test_another_contract_is_refused_by_name(labels):
     with pytest.raises(ContractError, match=r"is Labels, not Tags@1\.0\.0.*rerun --from tag"):
         contracts.read(labels, contracts.TAGS)

@@ -20,6 +20,11 @@ def test_decoding_gives_back_any_text(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
+def test_half_of_a_surrogate_pair_is_refused_with_its_place(tokenizer):
+    with pytest.raises(ValueError, match=r"'\\udcff' at character 4.*UTF-8"):
+        tokenizer.encode("tide\udcff")
+
+
 def test_training_words_take_few_tokens(tokenizer):
     assert len(tokenizer.encode("the tide")) < len("the tide") / 2
 
