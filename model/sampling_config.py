@@ -51,8 +51,9 @@ class SamplingConfig(Config):
     """Divides positive logits of tokens generated before, and multiplies negative ones. Neither
     the prompt nor special tokens count, and the order of positions is chosen without it."""
 
-    guidance: NonNegativeFloat = 0.0
-    """s: logits are u + (s + 1)(c − u), where u is what the network says without the prompt."""
+    guidance: Annotated[float, Field(ge=0.0, le=100.0)] = 0.0
+    """s: logits are u + (s + 1)(c − u), where u is what the network says without the prompt. Above
+    100, u decides alone, and logits leave what float32 holds."""
 
     top_concepts: NonNegativeInt = 0
     """Concepts of either head recorded for each token; 0 asks no head."""

@@ -190,6 +190,11 @@ def test_networks_that_read_from_left_to_right_know_no_masks(
         generate(loud_network("causal"), [torch.tensor(prompt)], config)
 
 
+def test_guidance_that_leaves_what_float32_holds_is_refused_before_weights_are_blamed() -> None:
+    with pytest.raises(ValueError, match=r"guidance\n.*less than or equal to 100"):
+        SamplingConfig(n_new=4, guidance=1e39)
+
+
 def test_damaged_weights_are_named() -> None:
     lm = loud_network()
     with torch.no_grad():
