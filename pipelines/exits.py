@@ -11,6 +11,9 @@ from components import fetch
 
 NO, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
+_SHOWN_CHARS = 80
+"""Of a value that is refused."""
+
 Result = TypeVar("Result")
 
 
@@ -43,4 +46,6 @@ def checked(action: Callable[[], Result]) -> Result:
 def _refusal(error: Mapping[str, Any]) -> str:
     said = str(error["msg"]).removeprefix("Value error, ")
     where = ".".join(map(str, error["loc"]))
-    return said if error["type"] == "value_error" else f"{where} is {error['input']!r}: {said}"
+    given = repr(error["input"])
+    shown = given if len(given) <= _SHOWN_CHARS else f"{given[:_SHOWN_CHARS]}…"
+    return said if error["type"] == "value_error" else f"{where} is {shown}: {said}"

@@ -18,6 +18,11 @@ def require_free(host: str, port: int, command: str = "ui") -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
+        except socket.gaierror as error:
+            raise ValueError(
+                f"{host} is no address of this machine ({error.strerror}); give one that it has, "
+                f"such as 127.0.0.1"
+            ) from error
         except OSError as error:
             raise ValueError(
                 f"Port {port} on {host} cannot be used ({error.strerror}); another program has it. "

@@ -15,6 +15,9 @@ Action = Literal["amplify", "suppress", "replace"]
 STRONGEST_LOGITS = 100.0
 """Far above it, every text is one token over and over."""
 
+LONGEST_NAME = 4_000
+"""Characters of a concept's name, or of several as a group."""
+
 
 class GenerateRequest(Config):
     """A text to continue."""
@@ -65,14 +68,14 @@ class ExplainOptions(Config):
 class Wish(Config):
     """A change of what the network writes about."""
 
-    concept: str = Field(min_length=1)
+    concept: str = Field(min_length=1, max_length=LONGEST_NAME)
     """A name whatever its case, an id (`17`, `unknown 17`), or several joined by ` + `."""
 
     action: Action
     strength_logits: float | None = None
     """Shift of the concept's own top token, 0 to 100. None: as calibrated for this checkpoint."""
 
-    replacement: str = ""
+    replacement: str = Field(default="", max_length=LONGEST_NAME)
     """What `replace` puts in the concept's place."""
 
     @field_validator("strength_logits")

@@ -101,6 +101,9 @@ def test_no_control_character_of_a_prompt_reaches_the_terminal(explained_runs, t
     [
         (("explain", ""), "the prompt is empty"),
         (("explain", "rain " * 99), "the network reads 64 at most; shorten the prompt to 58"),
+        (("explain", "rain\udcff"), "half of a surrogate pair"),
+        (("explain", "rain", "--calibration", "/dev/null"), "/dev/null is not an artifact"),
+        (("steer", "rain", "--amplify", "9" * 5000), "9…: String should have at most 4000"),
         (("explain", "rain", "--new", "0"), "0 new tokens are asked for; ask for at least 1"),
         (("explain", "rain", "--top-p", "2"), "top_p is 2.0: Input should be less than or equal"),
         (("explain", "3 x", "--ids"), "'x' is no token id"),

@@ -38,6 +38,7 @@ def test_busy_port_is_refused_with_another_to_try() -> None:
         (["--token-file", "a", "--token-variable", "b"], "not both"),
         (["--keep", "/dev/null/kept", "--checkpoint", "CHECKPOINT"], "cannot be kept"),
         (["--runs", "/not/there"], "There are no runs"),
+        (["--host", "999.1.1.1"], "999.1.1.1 is no address of this machine"),
     ],
 )
 def test_bad_input_is_refused_before_anything_listens(
