@@ -124,7 +124,7 @@ class Vocabulary:
         if unknown is not None and int(unknown[1]) < self.n_unknown:
             return [("unknown", int(unknown[1]))]
         exact = [at for at in self._by_name() if self.name(*at).casefold() == wanted]
-        number = wanted.removeprefix("concept ")
+        number = wanted.removeprefix("concept ").removeprefix("known ")
         if exact or not (number.isascii() and number.isdigit()):
             return exact
         return [("known", int(number))] if int(number) < len(self.known) else []

@@ -65,6 +65,19 @@ def test_a_name_of_two_concepts_is_refused_with_both_and_the_way_to_one():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["known", "unknown"])
+def test_the_way_to_one_of_two_concepts_of_a_name_leads_there(kind):
+    twice = Vocabulary(
+        (*KNOWN, KnownConcept(5, "discovered: rigging", "", 0.1)), 9, VOCABULARY.unknown
+    )
+    with pytest.raises(AmbiguousConceptError) as raised:
+        twice.one("Discovered: rigging")
+    offered = [one for one in raised.value.candidates if one.startswith(f"{kind} ")]
+    reference = offered[0].partition(":")[0]
+    found = twice.one(reference)
+    assert f"{found.kind} {found.concept_id}" == reference
+
+
 def test_a_name_that_does_not_hold_is_a_number_and_one_that_does_has_its_evidence():
     assert VOCABULARY.name("unknown", 5) == "unknown 5"
     found = VOCABULARY.concept("unknown", 4)
