@@ -258,7 +258,7 @@ class ConceptEffect(Config):
 
     signed_share_before: float
     signed_share_after: float
-    """Of the logits' magnitude while the text was written, mean over its tokens."""
+    """Of the logits' magnitude as the unsteered network reads the text, mean over its tokens."""
 
 
 class TextQuality(Config):

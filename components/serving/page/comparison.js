@@ -16,7 +16,7 @@ export function show(steered) {
     make("div", { class: "columns" }, side("As it comes", steered, "before"), side("With your changes", steered, "after")),
     make("h3", {}, "Effect"),
     table(["Concept", "change", "present before", "present after", "share before", "share after"], steered.effects.map(effect)),
-    make("p", { class: "hint" }, "Present: the probability that the text carries the concept, as the unsteered network reads it. Share: of the logits’ magnitude while the text was written."),
+    make("p", { class: "hint" }, "Present: the probability that the text carries the concept, as the unsteered network reads it. Share: of its logits’ magnitude, likewise."),
     make("h3", {}, "Cost"),
     table(["In the unsteered network’s eyes", "as it comes", "with changes", "difference"], cost(steered)),
     ...steered.notes.map((note) => make("p", { class: "hint" }, note)),

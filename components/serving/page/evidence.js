@@ -108,11 +108,11 @@ function inputs(explanation, chunk) {
       make("td", { class: "number" }, `${signed(100 * one.signed_share, 1)} %`),
     ),
   );
-  const { n_targets, most_evaluations, completeness_error_share, mean_gap_logits } = chunk.inputs;
+  const { n_targets, mean_evaluations, completeness_error_share, mean_gap_logits } = chunk.inputs;
   return [
     quoted(chunk),
     make("div", { class: "scroll" }, make("table", {}, make("tbody", {}, ...rows))),
-    make("p", { class: "hint" }, `Integrated gradients from [MASK] for ${n_targets} of the chunk’s tokens, at most ${most_evaluations} passes each: they miss their sum, ${mean_gap_logits.toFixed(2)} logits on average, by ${percent(completeness_error_share)}.`),
+    make("p", { class: "hint" }, `Integrated gradients from [MASK] for ${n_targets} of the chunk’s tokens, ${Math.round(mean_evaluations)} passes each on average: they miss their sum, ${mean_gap_logits.toFixed(2)} logits on average, by ${percent(completeness_error_share)}.`),
   ];
 }
 

@@ -1,6 +1,7 @@
 """The page in a browser: what a person does, and that no text is ever taken for markup."""
 
 import dataclasses
+import re
 import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ def _explains(page: "Page") -> None:
     assert "without an index" in page.inner_text("#sources")
     page.click("#tab-inputs")
     assert page.locator("#inputs tbody tr").count() > 3
+    assert re.search(r"tokens, \d+ passes each on average", page.inner_text("#inputs"))
 
 
 def _compares(page: "Page") -> None:
