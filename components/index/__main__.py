@@ -7,6 +7,7 @@ The vectors must be of the index's own encoder; folders are artifacts, as a run 
 """
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,10 +34,15 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     try:
         asked.out.mkdir(parents=True)
+    except OSError as error:
+        print(f"{asked.out} cannot be made ({error.strerror}); give another --out", file=sys.stderr)
+        return 1
+    try:
         n = add(
             asked.index, asked.documents, asked.chunks, asked.vectors, asked.out, LayoutConfig()
         )
-    except (ContractError, ValueError, FileExistsError) as error:
+    except (ContractError, ValueError, OSError) as error:
+        shutil.rmtree(asked.out)  # what is half written would be in the way of the next try
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     print(f"{asked.out}: {n:,} rows")

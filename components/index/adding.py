@@ -66,6 +66,7 @@ def add(
 
 
 def _check_encoder(facts: IndexFacts, vectors: Path, index: Path) -> None:
+    contracts.check_kind(contracts.manifest_of(vectors), contracts.VECTORS, str(vectors))
     found = EncoderFacts.model_validate(contracts.json_file(vectors, "encoder.json"))
     if found.digest != facts.encoder.digest:
         raise ContractError(

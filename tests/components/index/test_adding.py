@@ -99,6 +99,23 @@ def test_vectors_of_another_encoder_are_not_added(
     vectors = vectors_of(tmp_path / "vectors", corpus, digest="other weights")
     assert main(arguments(index, corpus, vectors, tmp_path / "out")) == 1
     assert "their vectors cannot be compared. Embed the new" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("vectors", "out", "said"),
+    [("none", "out", "none is not an artifact"), ("none", "file/out", "cannot be made (Not a dir")],
+)
+def test_what_is_not_there_is_said_in_one_line_and_leaves_nothing(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    vectors: str, out: str, said: str,
+) -> None:  # fmt: skip
+    corpus = some_corpus(tmp_path / "corpus", "words")
+    (tmp_path / "file").write_text("")
+    assert main(arguments(index, corpus, tmp_path / vectors, tmp_path / out)) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert not (tmp_path / "out").exists()
 
 
 def test_broken_files_are_refused_with_the_stage_to_run_again(
