@@ -33,10 +33,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         (_run if given.command == "run" else _measure)(given)
     except (ValueError, FetchError, SandboxError) as error:
-        shown = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        shown = _refusal(error) if isinstance(error, ValidationError) else error
         print(f"{given.command}: {shown}", file=sys.stderr)
         return _BAD_INPUT
     return 0
+
+
+def _refusal(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where} is {first['input']}: {first['msg']}" if where else first["msg"]
 
 
 def _run(given: argparse.Namespace) -> None:

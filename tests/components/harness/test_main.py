@@ -32,7 +32,7 @@ def test_packaged_benchmarks_are_written_and_shown(
     [
         (["--benchmarks", "gsm8k"], "nowhere is not a folder"),
         (["--samples", "3"], "multiple of 2"),
-        (["--limit", "0"], "greater than 0"),
+        (["--limit", "0"], "limit is 0: Input should be greater than 0"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
