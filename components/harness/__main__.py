@@ -31,12 +31,23 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0, or 2 with one line on stderr where the input cannot be used."""
     given = _parser().parse_args(arguments)
     try:
+        _make(given.out)
         (_run if given.command == "run" else _measure)(given)
     except (ValueError, FetchError, SandboxError) as error:
         shown = _refusal(error) if isinstance(error, ValidationError) else error
         print(f"{given.command}: {shown}", file=sys.stderr)
         return _BAD_INPUT
     return 0
+
+
+def _make(out: Path) -> None:
+    """The folder for figures, before hours are spent on them."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"figures cannot be written to {out} ({error.strerror}); give another --out"
+        ) from error
 
 
 def _refusal(error: ValidationError) -> str:

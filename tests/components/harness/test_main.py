@@ -32,6 +32,7 @@ def test_packaged_benchmarks_are_written_and_shown(
     [
         (["--benchmarks", "gsm8k"], "nowhere is not a folder"),
         (["--samples", "3"], "multiple of 2"),
+        (["--out", "/dev/null/out"], "written to /dev/null/out (Not a directory)"),
         (["--limit", "0"], "limit is 0: Input should be greater than 0"),
     ],
 )
