@@ -85,6 +85,9 @@ async def lines(
         yield _problem_line(_late(seconds))
     except RefusedError as refused:
         yield _problem_line(refused)
+    except OSError as error:
+        _LOG.error("an answer could not be kept", exc_info=error)
+        yield _problem_line(RefusedError(500, INTERNAL))
     finally:
         desk.leave(answer.job, why)
 

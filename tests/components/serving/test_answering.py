@@ -11,7 +11,9 @@ import pytest
 from components.explaining.opened import Opened
 from components.explaining.requests import GenerateRequest
 from components.explaining.writing import generate
+from components.serving.answering import lines, streamed
 from components.serving.app import Application, application
+from components.serving.schema import Answer
 from tests.components.serving.asking import called, config, scope, text
 from tests.components.serving.held import held
 
@@ -127,5 +129,20 @@ def test_late_answer_is_given_up_with_the_limit(opened: Opened) -> None:
                 await until(lambda: made.desk.n_running == 0)
                 figures = made.metrics.registry.get_sample_value
         assert figures("clearstory_abandoned_total", {"reason": "timeout"}) == 1.0
+
+    asyncio.run(story())
+
+
+def test_streamed_answer_that_cannot_be_kept_ends_in_a_problem(opened: Opened) -> None:
+    async def unkept(_: Answer) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    async def story() -> None:
+        async with running(opened) as made:
+            asked = GenerateRequest.model_validate(text(n_new=4))
+            under_way = streamed(asked, made.desk)
+            *_, last = [line async for line in lines(under_way, made.desk, 60.0, unkept)]
+            assert json.loads(last)["event"] == "problem"
+            assert json.loads(last)["status"] == 500
 
     asyncio.run(story())
