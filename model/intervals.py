@@ -72,6 +72,13 @@ def ratio_interval(
     return intervals(ratio, len(above_G1), draws=draws, seed=seed)[0]
 
 
+def all_alike(*, all_right: bool, n: int) -> tuple[float, float]:
+    """The exact 95% interval of a share where all n cases went one way: a bootstrap has no spread
+    there, the binomial has."""
+    bound = 0.025 ** (1 / n)
+    return (bound, 1.0) if all_right else (0.0, 1 - bound)
+
+
 def by_group(values_N: Floats, group_N: NDArray[np.int64], n_groups: int) -> Floats:
     """Sums of rows by group."""
     return np.bincount(group_N, weights=values_N, minlength=n_groups).astype(np.float64)

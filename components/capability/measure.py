@@ -19,6 +19,7 @@ from components.capability.config import Benchmark, CapabilityConfig
 from components.capability.writing import Written, solve_sums, write_programs
 from components.examinee import Examinee
 from components.scores import Score, Scorer, Scores
+from model.intervals import all_alike
 
 SCORES_FILE, QUESTIONS_FILE = "scores.json", "questions.jsonl"
 
@@ -131,8 +132,7 @@ def _share(right: Sequence[bool], scorer: Scorer, note: str) -> Score:
     found = scorer.mean(np.array(right, dtype=np.float64), "questions", unit, "capability", note)
     if 0 < sum(right) < len(right):
         return found
-    bound = 0.025 ** (1 / len(right))
-    low, high = (bound, 1.0) if all(right) else (0.0, 1 - bound)
+    low, high = all_alike(all_right=all(right), n=len(right))
     return found.model_copy(
         update={"low": low, "high": high, "note": f"{note}; interval: exact binomial"}
     )

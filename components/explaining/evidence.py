@@ -3,7 +3,7 @@
 Shape suffixes: N token of the text, in reading order   B target   T position   C chunk   D width
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -28,21 +28,20 @@ from model.transducer import mean_states
 
 def inputs(
     opened: Opened, trace: Trace, commits_N: Tensor, chunks: Sequence[slice],
-    options: ExplainOptions,
+    options: ExplainOptions, still_wanted: Callable[[], None],
 ) -> list[ChunkInputs | None]:  # fmt: skip
-    """Inputs of some tokens of each chunk, in proportion to its length."""
+    """Inputs of some tokens of each chunk, in proportion to its length. Before each chunk it is
+    asked whether they are still wanted."""
     if options.input_targets == 0:
         return [None] * len(chunks)
-    chosen = [_spread(commits_N[rows], len(commits_N), options.input_targets) for rows in chunks]
     config = InputAttributionConfig(max_evaluations=options.evaluations)
-    found = attribute(opened.lm, trace, [one for mine in chosen for one in mine], config)
     tokens = pieces(opened, trace.ids_T.tolist())
     listed: list[ChunkInputs | None] = []
-    first = 0
-    for mine in chosen:
-        part = found.of(range(first, first + len(mine)))
-        listed.append(_chunk_inputs(part, trace, tokens, options))
-        first += len(mine)
+    for rows in chunks:
+        still_wanted()
+        chosen = _spread(commits_N[rows], len(commits_N), options.input_targets)
+        found = attribute(opened.lm, trace, chosen, config)
+        listed.append(_chunk_inputs(found, trace, tokens, options))
     return listed
 
 

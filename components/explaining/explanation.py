@@ -59,7 +59,10 @@ def explained(
         for at in generated_chunks(written.trace, opened.lm.config.end_of_chunk_id)
     ]
     commits_N = reading_order(written.trace)
-    owed_to = inputs(opened, written.trace, commits_N, chunks, options)
+    owed_to = inputs(
+        opened, written.trace, commits_N, chunks, options,
+        lambda: wanted(heard, written.generation.text),
+    )  # fmt: skip
     wanted(heard, written.generation.text)
     found = zip(
         chunks,

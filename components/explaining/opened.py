@@ -62,6 +62,9 @@ def open_checkpoint(
             f"{checkpoint} is no folder; give the folder of a checkpoint, which has "
             f"{checkpoints.WEIGHTS} or {_RELEASED[0]}"
         )
+    for folder in (index, names, calibration):
+        if folder is not None and not folder.exists():
+            raise CheckpointError(f"there is no folder {folder}; name one that a run has made")
     ours = (checkpoint / MANIFEST_FILE).is_file() or (checkpoint / checkpoints.WEIGHTS).is_file()
     if not ours and not any((checkpoint / name).is_file() for name in _RELEASED):
         raise CheckpointError(
@@ -72,6 +75,11 @@ def open_checkpoint(
         digest = contracts.verify(checkpoint, contracts.CHECKPOINT).digest
         lm = checkpoints.load(checkpoint)
     else:
+        if index is not None:
+            raise CheckpointError(
+                f"{checkpoint} is in the released format, and an index reads the states of the "
+                f"checkpoint it was built with, one of a run here; leave out --index"
+            )
         digest = _weights_digest(checkpoint)
         lm = released.load(checkpoint)
     _check_finite(lm, checkpoint)

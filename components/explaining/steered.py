@@ -70,6 +70,7 @@ def steer(
     if not wishes:
         raise ValueError("nothing is to change; name a concept to amplify, suppress or replace")
     granted = [_granted(opened, wish) for wish in wishes]
+    _refuse_twice(granted)
     how = _steering(opened.lm, granted)
     (after,) = write(opened, [request], heard, steering=how)
     wanted(heard, after.generation.text)
@@ -92,6 +93,16 @@ def steer(
         quality_after=read_after.quality,
         notes=_notes(granted, before.generation, after.generation),
     )
+
+
+def _refuse_twice(granted: Sequence[_Granted]) -> None:
+    """Raise ValueError where one concept is to change in two ways."""
+    named = [concept.name for one in granted for concept in (*one.concepts, *one.instead)]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"{twice[0]} is named {named.count(twice[0])} times; ask for one change of each concept"
+        )
 
 
 def _steering(lm: LanguageModel, granted: Sequence[_Granted]) -> Steering:

@@ -20,12 +20,18 @@ DEEPEST = max(RECALL_AT)
 def mean(
     values_N: NDArray[np.float64], doc_id_N: NDArray[np.str_], config: BuildConfig
 ) -> Measured:
-    """Mean with its interval, which no value lies beyond; documents are drawn whole."""
+    """Mean with its interval, which no value lies beyond; documents are drawn whole.
+
+    Of shares that are all 0 or all 1 the interval is the binomial's, each document one case.
+    """
     documents, group_N = np.unique(doc_id_N, return_inverse=True)
     sum_G = intervals.by_group(values_N, group_N, len(documents))
     count_G = intervals.by_group(np.ones_like(values_N), group_N, len(documents))
     found = intervals.ratio_interval(sum_G, count_G, draws=config.bootstrap_draws, seed=config.seed)
-    low, high = np.clip([found.low, found.high], values_N.min(), values_N.max()).tolist()
+    least, most = float(values_N.min()), float(values_N.max())
+    low, high = np.clip([found.low, found.high], least, most).tolist()
+    if least == most and most in (0.0, 1.0):
+        low, high = intervals.all_alike(all_right=most == 1.0, n=found.n_groups)
     return Measured(**asdict(replace(found, low=low, high=high)), n=len(values_N))
 
 

@@ -55,3 +55,10 @@ def test_a_statistic_that_never_gives_a_number_is_refused():
 
 def test_rows_are_added_to_their_groups():
     assert by_group(np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), 4).tolist() == [2, 0, 5, 0]
+
+
+def test_a_share_that_went_one_way_has_the_interval_of_the_binomial() -> None:
+    low, high = intervals.all_alike(all_right=False, n=15)
+    assert low == 0.0
+    assert (1 - high) ** 15 == pytest.approx(0.025)
+    assert intervals.all_alike(all_right=True, n=15) == pytest.approx((1 - high, 1.0))

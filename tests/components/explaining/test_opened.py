@@ -92,3 +92,11 @@ def test_names_of_another_network_are_refused(released_folder):
     (released_folder / "concepts.json").write_text('{"digest": "d", "concepts": []}')
     with pytest.raises(CheckpointError, match="names 0 concepts, the network has 6"):
         alone(released_folder)
+
+
+def test_an_index_of_the_released_format_and_folders_that_are_not_there_are_refused(
+    released_folder, tmp_path
+):
+    for folder, said in ((tmp_path, "leave out --index"), (tmp_path / "no", "there is no folder")):
+        with pytest.raises(CheckpointError, match=said):
+            open_checkpoint(released_folder, index=folder, names=None, calibration=None)

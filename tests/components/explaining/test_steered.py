@@ -95,15 +95,22 @@ def calibrated():
 
 def test_strengths_are_those_of_the_calibration_and_it_is_said_whose(opened):
     measured = replace(opened, calibration=calibrated())
-    wishes = [wish("rain"), wish("bread", "suppress"), wish("root", "replace", None, "rain"),
-              wish("rain", strength=2.0)]  # fmt: skip
-    told = steer(measured, REQUEST, wishes, OPTIONS)
-    assert [(one.strength_logits, one.strength_from, one.strength_n_texts)
-            for one in told.effects] == [
+    asked = [
+        [wish("rain"), wish("bread", "suppress")],
+        [wish("root", "replace", None, "rain")],
+        [wish("rain", strength=2.0)],
+    ]
+    told = [steer(measured, REQUEST, wishes, OPTIONS) for wishes in asked]
+    strengths = [
+        (one.strength_logits, one.strength_from, one.strength_n_texts)
+        for each in told
+        for one in each.effects
+    ]
+    assert strengths == [
         (11.0, "calibrated", 7), (3.0, "common", 7), (11.0, "calibrated", 7),
         (11.0, "calibrated", 7), (2.0, "given", 0),
     ]  # fmt: skip
-    assert told.notes == ()
+    assert [each.notes for each in told] == [(), (), ()]
     found = find_concepts(measured, "", 2)
     assert [one.calibrated_logits for one in found] == [11.0, None]
 
@@ -139,3 +146,16 @@ def test_repetition_by_hand():
     assert repeated([1, 2, 3, 4, 1, 2, 3, 4]) == 1 / 8
     assert repeated([1, 1, 1, 1, 1, 1]) == 2 / 6
     assert repeated([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        [wish("rain", strength=3.0), wish("rain", "suppress", 3.0)],
+        [wish("rain", "replace", 3.0, replacement="rain")],
+        [wish("rain + rain", strength=3.0)],
+    ],
+)
+def test_a_concept_cannot_change_in_two_ways(opened, wishes):
+    with pytest.raises(ValueError, match="rain is named 2 times"):
+        steer(opened, REQUEST, wishes, OPTIONS)
