@@ -108,7 +108,7 @@ def test_no_control_character_of_a_prompt_reaches_the_terminal(explained_runs, t
         (("explain", "rain", "--top-p", "2"), "top_p is 2.0: Input should be less than or equal"),
         (("explain", "3 x", "--ids"), "'x' is no token id"),
         (("explain", "rain", "--checkpoint", "demo-x"), "There is no run 'demo-x'"),
-        (("explain", "rain", "--index", "nowhere"), "nowhere is not an artifact"),
+        (("explain", "rain", "--index", "nowhere"), "there is no folder"),
         (("explain", "rain", "--out", "/proc/no/page"), "name another file with --out"),
         (("steer", "rain"), "nothing is to change; name a concept with --amplify"),
         (("steer", "rain", "--amplify", "Stroms"), "Did you mean Storms"),
