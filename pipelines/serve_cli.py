@@ -1,5 +1,6 @@
 """`clearstory serve`: explanations for programs, and a page for people."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,8 +68,10 @@ def serve(
 
     listener = server.listening(config)
     print(_told(config, listener.getsockname()[1]), flush=True)
-    server.run(application, config, listener)
-    print("ended; what was kept is whole")
+    is_work_left = server.run(application, config, listener)
+    print("ended; what was kept is whole", flush=True)
+    if is_work_left:
+        os._exit(0)  # the interpreter would wait for the thread that nobody waits for
 
 
 def _application(named: Named, config: ServeConfig, *, is_chat: bool) -> "Application":

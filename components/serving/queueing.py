@@ -97,8 +97,16 @@ class Desk:
         self._metrics.abandoned.labels(why).inc()
         self._tell_depth()
 
+    def give_up(self) -> None:
+        """Let go of everything that waits or runs: it is answered that the server ended."""
+        for job in (*self._line, *self._running):
+            self.leave(job, "ended")
+
     async def run(self) -> None:
-        """Work through the line until cancelled; whatever still waits or runs is given up then."""
+        """Work through the line until cancelled; whatever still waits or runs is given up then.
+
+        The worker ends by itself once it notices, between blocks or chunks: nobody waits for it.
+        """
         try:
             while True:
                 self._running = await self._next_batch()
@@ -107,9 +115,8 @@ class Desk:
                 await self._attempt(self._running)
                 self._note(time.monotonic() - began)
         finally:
-            for job in (*self._line, *self._running):
-                self.leave(job, "ended")
-            self._worker.shutdown(wait=True, cancel_futures=True)
+            self.give_up()
+            self._worker.shutdown(wait=False, cancel_futures=True)
 
     async def _next_batch(self) -> list[Job]:
         while True:

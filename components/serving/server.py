@@ -1,7 +1,8 @@
 """The process: one socket, and an end that loses nothing.
 
 On SIGTERM or SIGINT the server refuses new work with 503, lets what waits and runs come to its end
-within `shutdown_seconds`, and then goes. A second signal ends it at once.
+within `shutdown_seconds`, and then goes. A second signal ends it at once: whoever still waits is
+told so with 503.
 """
 
 import socket
@@ -38,7 +39,8 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Let no one in; a second signal, or the time that was given, ends the rest."""
         if self._desk.is_draining:
-            self.should_exit = self.force_exit = True
+            self._ends = 0.0
+            return
         self._desk.is_draining = True
         self._ends = time.monotonic() + self._seconds
 
@@ -48,7 +50,10 @@ class Server(uvicorn.Server):
         if not self._desk.is_draining:
             return ended
         is_idle = self._desk.n_waiting == 0 and self._desk.n_running == 0
-        return ended or is_idle or time.monotonic() > self._ends
+        is_late = time.monotonic() > self._ends
+        if is_late:
+            self._desk.give_up()
+        return ended or is_idle or is_late
 
 
 def listening(config: ServeConfig) -> socket.socket:
@@ -61,6 +66,7 @@ def listening(config: ServeConfig) -> socket.socket:
     return listener
 
 
-def run(application: Application, config: ServeConfig, listener: socket.socket) -> None:
-    """Serve until a signal ends it."""
+def run(application: Application, config: ServeConfig, listener: socket.socket) -> bool:
+    """Serve until a signal ends it. Returns whether work is left that nobody waits for."""
     Server(application, config).run(sockets=[listener])
+    return application.desk.n_running > 0

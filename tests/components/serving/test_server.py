@@ -34,6 +34,24 @@ def test_told_to_end_it_refuses_new_work_and_finishes_what_runs(opened: Opened) 
     assert len(answer.json()["tokens"]) == 9
 
 
+def test_told_twice_it_ends_before_the_work_does_and_says_so_to_who_waits(opened: Opened) -> None:
+    with (
+        held(opened) as brake,
+        server_of(opened) as (running, address),
+        ThreadPoolExecutor(2) as pool,
+    ):
+        asked = [
+            pool.submit(httpx.post, f"{address}/generate", json=text(n_new=n), timeout=30)
+            for n in (9, 8)
+        ]
+        assert brake.has_begun.wait(10)
+        running.handle_exit(signal.SIGTERM, None)
+        running.handle_exit(signal.SIGTERM, None)
+        answers = [one.result() for one in asked]
+        brake.may_go_on.set()
+    assert [(one.status_code, one.json()["error"]) for one in answers] == 2 * [(503, "ending")]
+
+
 def test_whoever_comes_before_it_serves_is_answered(opened: Opened) -> None:
     config = ServeConfig(port=0)
     listener = server.listening(config)
