@@ -99,6 +99,27 @@ _LADDER = LadderConfig(
     ),
     evaluation_tokens=2_000,
 )  # fmt: skip
+_INDEX = BuildConfig(
+    length=64, n_fitted=100, n_held_back=15, n_held_out=15, hidden_width=32, n_steps=60,
+    batch_pairs=32, n_verbatim=20, layout=LayoutConfig(recall_queries=30),
+)  # fmt: skip
+_ATTRIBUTION = AttributeConfig(
+    n_prompts=3, prompt_tokens_least=5, prompt_tokens_most=9, input_targets=3,
+    inputs=InputAttributionConfig(max_evaluations=5),
+    masking=MaskingConfig(
+        targets=1, counts=(1, 3),
+        in_parts=InputAttributionConfig(n_parts=3, max_evaluations=7),
+    ),
+    sampling=SamplingConfig(n_new=12, temperature=0.7, top_p=0.9),
+)  # fmt: skip
+_STEERING = SteerConfig(
+    n_concepts=3, strengths=(0.0, 16.0), suppressions=(8.0,), strengths_before=(16.0,),
+    n_neutral=1, n_about=1, prompt_tokens=5, min_words=1, safety=SafetyConfig(
+        about="sea and weather", n_members=2, n_prompts=2, strength=16.0,
+    ),
+    response=ResponseConfig(n_targets=2, n_concepts=2, strength=16.0),
+    sampling=SamplingConfig(n_new=10, temperature=0.8, top_p=0.9),
+)  # fmt: skip
 
 
 def debug() -> Recipe:
@@ -136,31 +157,13 @@ def debug() -> Recipe:
         ),
         ladder=_LADDER,
         fit=FitConfig(bootstrap_draws=30),
-        index=BuildConfig(
-            length=64, n_fitted=100, n_held_back=15, n_held_out=15, hidden_width=32, n_steps=60,
-            batch_pairs=32, n_verbatim=20, layout=LayoutConfig(recall_queries=30),
-        ),
+        index=_INDEX,
         naming=NameConfig(
             length=64, scan_tokens=3_000, n_named=6, n_activating=4, least_activating=2, n_others=6,
             bootstrap_draws=20,
         ),
-        attribution=AttributeConfig(
-            n_prompts=3, prompt_tokens_least=5, prompt_tokens_most=9, input_targets=3,
-            inputs=InputAttributionConfig(max_evaluations=5),
-            masking=MaskingConfig(
-                targets=1, counts=(1, 3),
-                in_parts=InputAttributionConfig(n_parts=3, max_evaluations=7),
-            ),
-            sampling=SamplingConfig(n_new=12, temperature=0.7, top_p=0.9),
-        ),
-        steering=SteerConfig(
-            n_concepts=3, strengths=(0.0, 16.0), suppressions=(8.0,), strengths_before=(16.0,),
-            n_neutral=1, n_about=1, prompt_tokens=5, min_words=1, safety=SafetyConfig(
-                about="sea and weather", n_members=2, n_prompts=2, strength=16.0,
-            ),
-            response=ResponseConfig(n_targets=2, n_concepts=2, strength=16.0),
-            sampling=SamplingConfig(n_new=10, temperature=0.8, top_p=0.9),
-        ),
+        attribution=_ATTRIBUTION,
+        steering=_STEERING,
         registry=PromoteConfig(name="clearstory-debug"),
         report=ReportConfig(recipe="debug", map="pca"),
         conversations=ConverseConfig(
