@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from components.explaining.accounts import Account
-from components.explaining.evidence import sources
+from components.explaining.evidence import inputs, sources
 from components.explaining.explanation import explain, explained
 from components.explaining.schema import ExplainOptions, Explanation, GenerateRequest
 from components.explaining.vocabulary import Vocabulary
@@ -138,6 +138,24 @@ def test_states_that_do_not_add_up_are_refused(opened):
 def test_an_answer_nobody_waits_for_is_abandoned(opened):
     with pytest.raises(AbandonedError):
         explain(opened, REQUEST, OPTIONS, lambda request, text: False)
+
+
+def test_before_the_inputs_of_each_chunk_it_is_asked_whether_they_are_wanted(opened):
+    (written,) = write(opened, [REQUEST])
+    commits_N = reading_order(written.trace)
+    chunks = [slice(0, 4), slice(4, 6), slice(6, len(commits_N))]
+    asked: list[int] = []
+
+    def wanted_twice() -> None:
+        asked.append(len(asked))
+        if len(asked) == 3:
+            raise AbandonedError("nobody waits")
+
+    found = inputs(opened, written.trace, commits_N, chunks[:2], OPTIONS, wanted_twice)
+    assert (len(found), asked) == (2, [0, 1])
+    with pytest.raises(AbandonedError):
+        inputs(opened, written.trace, commits_N, chunks, OPTIONS, wanted_twice)
+    assert asked == [0, 1, 2]
 
 
 def test_of_a_guided_text_the_account_is_the_networks_own_and_says_so(opened):

@@ -19,6 +19,14 @@ def test_a_chunk_counts_as_found_from_its_rank_on() -> None:
     assert recall.at_10.high <= 1.0
 
 
+def test_where_nothing_or_all_was_found_the_interval_is_that_of_as_many_documents() -> None:
+    found_NK = np.array([[7], [4], [9]])
+    none = measuring.recall_of_own(found_NK, np.array([1, 1, 1]), DOCUMENTS, 20, CONFIG).at_1
+    every = measuring.recall_of_own(found_NK, found_NK[:, 0], DOCUMENTS, 20, CONFIG).at_1
+    assert (none.value, none.low, every.value, every.high) == (0.0, 0.0, 1.0, 1.0)
+    np.testing.assert_allclose([(1 - none.high) ** 2, every.low**2], 0.025)
+
+
 def test_true_neighbours_are_counted_among_as_many_found() -> None:
     true_NK = np.arange(100)[None].repeat(3, axis=0)
     found_NK = true_NK.copy()
